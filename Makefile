@@ -1,0 +1,38 @@
+.DEFAULT_GOAL := help
+.PHONY: help test vet fmt-check fmt lint bench fuzz cover
+
+GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+BENCH    ?= .
+FUZZTIME ?= 30s
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: ## vet, format check and every test under the race detector (installs the servers in CI)
+	@scripts/install-servers.sh
+	@$(MAKE) --no-print-directory vet
+	@$(MAKE) --no-print-directory fmt-check
+	go test -race -count=1 -timeout 20m ./...
+
+vet: ## go vet
+	go vet ./...
+
+fmt-check: ## fail and list the files that are not formatted
+	@files=$$(gofmt -l .) || exit 1; \
+	if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
+
+fmt: ## format with gofumpt
+	$(GOLANGCI) fmt ./...
+
+lint: ## golangci-lint; the first run builds it, which takes minutes
+	$(GOLANGCI) run ./...
+
+bench: ## every benchmark matching BENCH
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+fuzz: ## every fuzz target for FUZZTIME
+	@FUZZTIME='$(FUZZTIME)' scripts/fuzz.sh
+
+cover: ## coverage by function in cover.out, the total printed
+	go test -count=1 -coverpkg=./... -coverprofile=cover.out ./...
+	@go tool cover -func=cover.out | tail -n 1

@@ -1,0 +1,65 @@
+package index
+
+import (
+	"context"
+
+	"github.com/lockstep-go/lockstep/internal/plan"
+)
+
+// Count gives how many records match a condition, without those that have expired. A record that was evicted or removed by
+// hand counts until it is collected. Errors as Find.
+//
+// Cost: one round trip, O(values) on the server, plus O(expired records that nothing has collected yet). With several
+// values of an index whose records hold several, the ids are read as IDs reads them.
+func (c *Collection[T]) Count(ctx context.Context, conditions ...Condition[T]) (int64, error) {
+	cond, err := c.one(asClauses(conditions))
+	if err != nil {
+		return 0, c.fail("count", "", "", err)
+	}
+	return c.count(ctx, cond)
+}
+
+// Exists reports whether a record matches a condition. Errors and cost as Count.
+func (c *Collection[T]) Exists(ctx context.Context, conditions ...Condition[T]) (bool, error) {
+	n, err := c.Count(ctx, conditions...)
+	return n > 0, err
+}
+
+func asClauses[T any](conditions []Condition[T]) []Clause[T] {
+	out := make([]Clause[T], len(conditions))
+	for i, cond := range conditions {
+		if cond != nil {
+			out[i] = cond
+		}
+	}
+	return out
+}
+
+func (c *Collection[T]) count(ctx context.Context, cond Cond[T]) (int64, error) {
+	name := cond.index.Name()
+	if len(cond.values) > 1 && cond.index.Definition().Multi {
+		var n int64
+		for page, err := range c.pages(ctx, cond) {
+			if err != nil {
+				return 0, err
+			}
+			n += int64(len(page))
+		}
+		return n, nil
+	}
+	var n int64
+	err := c.retrying(ctx, func(s *schema) error {
+		keys := make([]string, 0, len(cond.values))
+		for _, v := range cond.values {
+			k, err := c.entryKey(s, plan.Entry{Index: name, Value: v})
+			if err != nil {
+				return err
+			}
+			keys = append(keys, k)
+		}
+		var err error
+		n, err = c.run.Count(ctx, c.part.Meta(), c.part.Expiry(), s.state(name), keys)
+		return err
+	})
+	return n, c.fail("count", "", name, err)
+}

@@ -1,0 +1,22 @@
+package index
+
+import (
+	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/key"
+)
+
+// Index is one index of an entity type over T. Package membership makes them. The interface is there to be passed around;
+// its implementations live in this module.
+type Index[T any] interface {
+	// Name is the name of the index: part of its keys, unique within the entity type.
+	Name() string
+	// Definition is what decides the keys of the index, and what is wrong with its declaration.
+	Definition() plan.Definition
+	// Entries are the memberships that a record asks for. It is a pure function of the record.
+	Entries(rec T) ([]plan.Entry, error)
+	// Readings are the values that a text typed by a person can stand for, normalised as the index does.
+	Readings(text string) ([]key.Value, error)
+}
+
+// Definition describes an index, for programs that handle declarations without their types.
+type Definition = plan.Definition

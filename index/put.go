@@ -1,0 +1,113 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/lockstep-go/lockstep/lua"
+)
+
+// Token names one state of a record, for IfToken. It is opaque, compares only for equality, and holds the record's index
+// values: treat it like the record.
+type Token string
+
+// WriteOption changes one write.
+type WriteOption func(*writeOptions)
+
+type writeOptions struct {
+	token    Token
+	hasToken bool
+}
+
+// IfToken makes a write happen only if the record is still in the state that Read gave the token for; else ErrChanged, or
+// ErrNotFound if it is gone. With it a write needs no second round trip for the entries it replaces.
+func IfToken(t Token) WriteOption {
+	return func(o *writeOptions) { o.token, o.hasToken = t, true }
+}
+
+// Put writes a record, new or not, and moves all of its index entries with it, in one atomic step. Its lifetime starts
+// anew. Errors: ErrInvalid or ErrTooLarge for a record that cannot be stored or indexed, *ConflictError for a unique
+// value, and those of the store.
+//
+// Cost: one round trip if the record is new or keeps its index values, two if it changes them, three for a unique value
+// in other hands. Server work: O(entries).
+func (c *Collection[T]) Put(ctx context.Context, rec T, o ...WriteOption) error {
+	return c.write(ctx, "put", lua.Put, rec, o)
+}
+
+// Create writes a record that does not exist yet; else ErrExists. Otherwise as Put.
+func (c *Collection[T]) Create(ctx context.Context, rec T, o ...WriteOption) error {
+	return c.write(ctx, "create", lua.Create, rec, o)
+}
+
+// Replace writes a record that exists; else ErrNotFound. Otherwise as Put.
+func (c *Collection[T]) Replace(ctx context.Context, rec T, o ...WriteOption) error {
+	return c.write(ctx, "replace", lua.Replace, rec, o)
+}
+
+func (c *Collection[T]) write(ctx context.Context, op string, mode lua.Mode, rec T, o []WriteOption) error {
+	w := c.prepare(op, mode, rec, o)
+	c.apply(ctx, []*write{w})
+	return w.err
+}
+
+// prepare turns a record into a write: everything that can be wrong with it is found here, before anything is sent.
+func (c *Collection[T]) prepare(op string, mode lua.Mode, rec T, o []WriteOption) *write {
+	w := &write{op: op, mode: mode, writeID: newWriteID(), lifetime: c.lifetime()}
+	fail := func(err error) *write {
+		w.err = c.fail(op, w.id, "", err)
+		return w
+	}
+	w.id = c.entity.options.ID(rec)
+	var err error
+	if w.key, err = c.keyOf(w.id); err != nil {
+		return fail(err)
+	}
+	if w.entries, err = c.entriesOf(rec); err != nil {
+		return fail(err)
+	}
+	if w.value, err = c.entity.options.Codec.Encode(rec); err != nil {
+		return fail(fmt.Errorf("%w: %w", ErrInvalid, err))
+	}
+	if limit := c.entity.options.MaxRecordBytes; len(w.value) > limit {
+		return fail(&TooLargeError{What: "record bytes", Size: len(w.value), Limit: limit})
+	}
+	if err := w.options(o); err != nil {
+		return fail(err)
+	}
+	return w
+}
+
+// options takes the caller's options in.
+func (w *write) options(o []WriteOption) error {
+	var opts writeOptions
+	for _, set := range o {
+		set(&opts)
+	}
+	if !opts.hasToken {
+		return nil
+	}
+	condition, tokens, err := opts.token.parse()
+	if err != nil {
+		return err
+	}
+	w.condition, w.assumed, w.token = condition, tokens, true
+	return nil
+}
+
+// lifetime is the declared lifetime as the script takes it.
+func (c *Collection[T]) lifetime() string {
+	d := c.entity.options.Lifetime
+	if d == Forever {
+		return lua.Forever
+	}
+	return strconv.FormatInt(d.Milliseconds(), 10)
+}
+
+// conditionSize is the length of a condition of each kind.
+var conditionSize = map[byte]int{
+	'w': len(lua.IfWriteID(strings.Repeat("x", 8))),
+	'v': len(lua.IfValue(strings.Repeat("x", 40))),
+}

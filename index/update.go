@@ -1,0 +1,142 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/lua"
+)
+
+// Snapshot is a record in one state.
+type Snapshot[T any] struct {
+	Record T
+	Token  Token
+	// Expires is when the record is due by the reader's clock, zero if it lives for ever.
+	Expires time.Time
+}
+
+// Read gives a record with the token of its state, for a write with IfToken. ErrNotFound if there is none. One round trip.
+func (c *Collection[T]) Read(ctx context.Context, id string) (Snapshot[T], error) {
+	snap, err := c.read(ctx, id)
+	return snap, c.fail("read", id, "", err)
+}
+
+func (c *Collection[T]) read(ctx context.Context, id string) (snap Snapshot[T], err error) {
+	k, err := c.keyOf(id)
+	if err != nil {
+		return snap, err
+	}
+	loaded, seq, err := c.run.Read(ctx, c.part.Meta(), c.part.Manifest(), []string{k}, []string{id})
+	if err != nil {
+		return snap, err
+	}
+	c.see(seq)
+	l := loaded[0]
+	if !l.HasValue {
+		return snap, ErrNotFound
+	}
+	if snap.Token, err = c.tokenOf(id, l); err != nil {
+		return snap, err
+	}
+	if snap.Record, err = c.decode(id, []byte(l.Value)); err != nil {
+		return snap, err
+	}
+	if l.TTL >= 0 {
+		snap.Expires = time.Now().Add(l.TTL)
+	}
+	return snap, nil
+}
+
+// tokenOf names the state of a loaded record: by the write id of its row, or by its bytes where the row is lost.
+func (c *Collection[T]) tokenOf(id string, l lua.Loaded) (Token, error) {
+	if !l.HasRow {
+		tokens, err := c.tokensOf(id, l.Value)
+		if err != nil {
+			return "", err
+		}
+		return newToken(ifValue(l.Value), tokens), nil
+	}
+	row, err := plan.ParseRow(l.Row)
+	if err != nil {
+		return "", err
+	}
+	return newToken(lua.IfWriteID(row.WriteID), row.Entries), nil
+}
+
+// newToken packs a condition and the entries that were written with that state.
+func newToken(condition string, entries []plan.Token) Token {
+	return Token(condition + plan.Join(entries))
+}
+
+// parse unpacks a token.
+func (t Token) parse() (condition string, entries []plan.Token, err error) {
+	if t == "" {
+		return "", nil, fmt.Errorf("%w: empty token", ErrInvalid)
+	}
+	size := conditionSize[t[0]]
+	if size == 0 || len(t) < size {
+		return "", nil, fmt.Errorf("%w: not a token of this collection", ErrInvalid)
+	}
+	entries, err = plan.Split(string(t[size:]))
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return string(t[:size]), entries, nil
+}
+
+// Update reads a record, lets fn change it, and writes it if nobody else has written it meanwhile; else it starts again
+// with the new state, so fn may run several times. It returns the record as written. The record's lifetime goes on as it
+// was. fn must not change the id (ErrInvalid); its error ends the update, with nothing written.
+//
+// Errors: ErrNotFound, ErrContended after many rounds, otherwise as Put. With IfToken a state other than the token's is
+// ErrChanged at once. Cost: two round trips without contention, whether or not index values change.
+func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error, o ...WriteOption) (T, error) {
+	var zero T
+	const op = "update"
+	var opts writeOptions
+	for _, set := range o {
+		set(&opts)
+	}
+	writeID := newWriteID()
+	for round := 1; round <= maxRounds; round++ {
+		if round > 2 {
+			if err := c.run.Retry().Pause(ctx, round-2); err != nil {
+				return zero, c.fail(op, id, "", err)
+			}
+		}
+		snap, err := c.read(ctx, id)
+		if err != nil {
+			return zero, c.fail(op, id, "", err)
+		}
+		if opts.hasToken && snap.Token != opts.token {
+			return zero, c.fail(op, id, "", ErrChanged)
+		}
+		rec := snap.Record
+		if err := fn(&rec); err != nil {
+			return zero, c.fail(op, id, "", err)
+		}
+		w := c.prepare(op, lua.Replace, rec, []WriteOption{IfToken(snap.Token)})
+		if w.err == nil && w.id != id {
+			w.err = c.fail(op, id, "", fmt.Errorf("%w: the update changed the id", ErrInvalid))
+		}
+		w.lifetime, w.writeID = lua.Keep, writeID
+		c.apply(ctx, []*write{w})
+		switch {
+		case w.err == nil:
+			return rec, nil
+		case errors.Is(w.err, ErrChanged) && !opts.hasToken:
+			continue
+		default:
+			return zero, w.err
+		}
+	}
+	return zero, c.fail(op, id, "", ErrContended)
+}
+
+// Edit makes a function over M one that Update takes where the record type is itself a pointer, as with protobuf.
+func Edit[M any](fn func(*M) error) func(**M) error {
+	return func(p **M) error { return fn(*p) }
+}

@@ -1,0 +1,15 @@
+package redistest
+
+import "testing"
+
+// Each runs fn as the subtests "miniredis", "redis" and "cluster", every one
+// on a fresh, empty server.
+//
+// Without a redis-server binary the last two fail when CI=true, and are
+// skipped elsewhere, with the reason on stderr.
+func Each(t *testing.T, fn func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run("miniredis", func(t *testing.T) { fn(t, Mini(t)) })
+	t.Run("redis", func(t *testing.T) { fn(t, Redis(t)) })
+	t.Run("cluster", func(t *testing.T) { fn(t, Cluster(t)) })
+}

@@ -1,0 +1,196 @@
+package lua
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// Mode says what must be true of a record for its write to happen.
+type Mode byte
+
+// The modes of a write.
+const (
+	Put     Mode = 'P' // whatever is there
+	Create  Mode = 'C' // no record
+	Replace Mode = 'R' // a record
+	Delete  Mode = 'D' // removes the record and its entries
+	Collect Mode = 'X' // removes the entries of a record that is gone
+)
+
+// OpCode is one change of one index key.
+type OpCode byte
+
+// The operations on index keys.
+const (
+	Add       OpCode = '+' // the id becomes a member
+	AddUnique OpCode = 'u' // the id becomes the only member, or the record is not written
+	Remove    OpCode = '-' // the id stops being a member
+)
+
+// Op is one operation of a record. Key is its place in ApplyCall.Entries.
+type Op struct {
+	Code OpCode
+	Key  int
+}
+
+// Lifetimes of a write that are not a number of milliseconds.
+const (
+	Forever = "f" // no expiry, and none is left from before
+	Keep    = "k" // the expiry stays as it is
+)
+
+// ApplyRecord is the plan for one record.
+type ApplyRecord struct {
+	Key       string // its primary key
+	ID        string
+	WriteID   string // 8 bytes, fresh for the caller's call
+	Mode      Mode
+	Condition string // "", or from IfWriteID or IfValue
+	Assumed   string // entries as in a row: what the plan believes was written
+	Entries   string // entries as in a row: what the plan writes
+	Value     []byte
+	Lifetime  string // Forever, Keep, or milliseconds
+	Ops       []Op
+}
+
+// IfWriteID is the condition that the record's last write is the one named.
+func IfWriteID(writeID string) string { return "w" + writeID }
+
+// IfValue is the condition that the record has no row and its stored bytes have this SHA-1, in hex.
+func IfValue(sha1 string) string { return "v" + sha1 }
+
+// ApplyCall is one batch of records of one partition, each id at most once, at most MaxBatch of them.
+type ApplyCall struct {
+	Meta, Manifest, Expiry string
+	Generation             int64
+	Seen                   int64 // the partition's write counter as last seen before this call
+	Records                []ApplyRecord
+	Entries                []string // index keys that the operations name
+}
+
+// MaxBatch is the largest number of records in one call: more would hold up the server's other clients.
+const MaxBatch = 500
+
+// StatusCode is what became of one record.
+type StatusCode string
+
+// What becomes of a record. Only Written and Repeated have changed the store.
+const (
+	Written      StatusCode = "written"
+	Repeated     StatusCode = "repeated" // an earlier attempt of the same call wrote it
+	Replan       StatusCode = "replan"   // Row: the entries differ from those assumed
+	Adopt        StatusCode = "adopt"    // Value: the row is lost
+	Exists       StatusCode = "exists"
+	Missing      StatusCode = "missing"
+	Alive        StatusCode = "alive"
+	Changed      StatusCode = "changed"
+	Taken        StatusCode = "taken" // Key, Holder, Row: another id holds the unique value at that key
+	WrongType    StatusCode = "type"  // Key, Found
+	UnknownState StatusCode = "unknown"
+)
+
+// Status is what became of one record, with what the caller needs to plan again.
+type Status struct {
+	Code   StatusCode
+	Row    string
+	Value  string
+	Key    string
+	Found  string
+	Holder string
+}
+
+// ApplyReply is the outcome of a batch.
+type ApplyReply struct {
+	Seq      int64 // the partition's write counter after the call
+	Statuses []Status
+}
+
+// ErrNotEntered reports a partition that has no meta or has not seen the caller's generation. Nothing was written.
+var ErrNotEntered = fmt.Errorf("lockstep: the partition does not know the declaration yet")
+
+// Apply writes a batch: one round trip, all of a record or nothing of it. A call whose reply was lost is repeated with the
+// same write ids; what cannot be decided comes back as UnknownState for a record or ErrUnknown for the call. Errors:
+// *KeyTypeError, *SchemaError, ErrNotEntered, ErrOutOfMemory, ErrReadOnly, ErrDenied, ErrUnavailable.
+func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
+	keys := make([]string, 0, 3+len(c.Records)+len(c.Entries))
+	keys = append(keys, c.Meta, c.Manifest, c.Expiry)
+	size := 3
+	for i := range c.Records {
+		keys = append(keys, c.Records[i].Key)
+		size += 9 + 2*len(c.Records[i].Ops)
+	}
+	keys = append(keys, c.Entries...)
+
+	args := make([]any, 0, size)
+	args = append(args, c.Generation, len(c.Records), "")
+	base := 3 + len(c.Records) + 1
+	for i := range c.Records {
+		rec := &c.Records[i]
+		args = append(args, rec.ID, rec.WriteID, modeNames[rec.Mode], rec.Condition, rec.Assumed, rec.Entries,
+			rec.Value, rec.Lifetime, len(rec.Ops))
+		for _, op := range rec.Ops {
+			args = append(args, opNames[op.Code], base+op.Key)
+		}
+	}
+
+	list, err := r.run(ctx, applyScript, keys, func(resent bool) []any {
+		if resent {
+			args[2] = strconv.FormatInt(c.Seen, 10)
+		}
+		return args
+	})
+	if err != nil {
+		return ApplyReply{}, err
+	}
+	rep := reply{applyScript.name, list, keys}
+	if err := rep.refusal(c.Generation); err != nil {
+		return ApplyReply{}, err
+	}
+	out := ApplyReply{Seq: rep.number(1), Statuses: make([]Status, len(c.Records))}
+	if len(list) != 2+len(c.Records) {
+		return ApplyReply{}, rep.unexpected()
+	}
+	for i := range c.Records {
+		if out.Statuses[i], err = rep.status(2 + i); err != nil {
+			return ApplyReply{}, err
+		}
+	}
+	return out, nil
+}
+
+var (
+	modeNames = map[Mode]string{Put: "P", Create: "C", Replace: "R", Delete: "D", Collect: "X"}
+	opNames   = map[OpCode]string{Add: "+", AddUnique: "u", Remove: "-"}
+)
+
+// status reads the status of one record.
+func (r reply) status(i int) (Status, error) {
+	switch v := r.list[i].(type) {
+	case int64:
+		switch v {
+		case 1:
+			return Status{Code: Written}, nil
+		case 2:
+			return Status{Code: Repeated}, nil
+		}
+	case []any:
+		s := reply{r.script, v, r.keys}
+		st := Status{Code: StatusCode(s.text(0))}
+		switch st.Code {
+		case Replan:
+			st.Row = s.text(1)
+		case Adopt:
+			st.Value = s.text(1)
+		case Taken:
+			st.Key, st.Holder, st.Row = s.key(1), s.text(2), s.text(3)
+		case WrongType:
+			st.Key, st.Found = s.key(1), s.text(2)
+		case Exists, Missing, Alive, Changed, UnknownState:
+		default:
+			return Status{}, r.unexpected()
+		}
+		return st, nil
+	}
+	return Status{}, r.unexpected()
+}

@@ -1,0 +1,170 @@
+package lua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Retry bounds how long a call waits for a server that did not run it, and how long it looks for the outcome of a write
+// whose reply was lost. The zero value of a field takes its default.
+type Retry struct {
+	Budget     time.Duration // from the first attempt to the last, default 30 s; negative: one attempt
+	MinBackoff time.Duration // the first pause, default 2 ms; it doubles and is jittered
+	MaxBackoff time.Duration // the longest pause, default 250 ms
+}
+
+func (r Retry) withDefaults() Retry {
+	if r.Budget == 0 {
+		r.Budget = 30 * time.Second
+	}
+	if r.MinBackoff <= 0 {
+		r.MinBackoff = 2 * time.Millisecond
+	}
+	if r.MaxBackoff < r.MinBackoff {
+		r.MaxBackoff = max(250*time.Millisecond, r.MinBackoff)
+	}
+	return r
+}
+
+// Pause waits before attempt n (counted from 1) of a loop, with full jitter, or until ctx is done.
+func (r Retry) Pause(ctx context.Context, n int) error {
+	r = r.withDefaults()
+	d := r.MaxBackoff
+	if n < 16 {
+		d = min(d, r.MinBackoff<<(n-1))
+	}
+	timer := time.NewTimer(d/2 + rand.N(d/2+1)) //nolint:gosec // jitter
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Attempt tells an observer about a call that is going to be repeated.
+type Attempt struct {
+	Script string // apply, find, ...
+	N      int    // attempts so far
+	Err    error  // why
+}
+
+// Runner sends the scripts to one server, Sentinel set or cluster. It is safe for concurrent use and holds no data.
+type Runner struct {
+	rdb     redis.UniversalClient
+	retry   Retry
+	onRetry func(Attempt)
+	plainRO atomic.Bool // the server has no EVALSHA_RO: read scripts go out as EVALSHA
+}
+
+// NewRunner gives a Runner over rdb. onRetry may be nil.
+func NewRunner(rdb redis.UniversalClient, retry Retry, onRetry func(Attempt)) *Runner {
+	return &Runner{rdb: rdb, retry: retry.withDefaults(), onRetry: onRetry}
+}
+
+// Retry is the policy in force, with its defaults filled in.
+func (r *Runner) Retry() Retry { return r.retry }
+
+// once sends a script one time: EVALSHA, and after NOSCRIPT one EVAL with the source. Never LOAD and EVALSHA: an ASK
+// target or a fresh primary would miss again.
+func (r *Runner) once(ctx context.Context, s *script, keys []string, args []any) (any, error) {
+	eval, evalsha := "eval", "evalsha"
+	ro := s.reads && !r.plainRO.Load()
+	if ro {
+		eval, evalsha = "eval_ro", "evalsha_ro"
+	}
+	reply, err := r.send(ctx, evalsha, s.sha, keys, args)
+	if err != nil && hasCode(err, "NOSCRIPT") {
+		reply, err = r.send(ctx, eval, s.source, keys, args)
+	}
+	if ro && err != nil && isUnknownCommand(err) {
+		r.plainRO.Store(true)
+		return r.once(ctx, s, keys, args)
+	}
+	return reply, err
+}
+
+func (r *Runner) send(ctx context.Context, name, text string, keys []string, args []any) (any, error) {
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, name, text, len(keys))
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	all = append(all, args...)
+	cmd := command{redis.NewCmd(ctx, all...)}
+	if err := r.rdb.Process(ctx, cmd); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	reply, err := cmd.Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return reply, err
+}
+
+// run repeats a script until the server has run it, ctx is done or the budget is spent. args is asked before every
+// attempt whether an earlier one may have been applied. The error of a write that may have been applied matches
+// ErrUnknown.
+func (r *Runner) run(ctx context.Context, s *script, keys []string, args func(resent bool) []any) ([]any, error) {
+	deadline := time.Now().Add(r.retry.Budget)
+	sent := false
+	var last error
+	for n := 1; ; n++ {
+		if ctx.Err() != nil {
+			return nil, fail(s, sent, ended(ctx, last))
+		}
+		reply, err := r.once(ctx, s, keys, args(sent))
+		if err == nil {
+			list, ok := reply.([]any)
+			if !ok || len(list) == 0 {
+				return nil, fmt.Errorf("lockstep: script %s: unexpected reply %T", s.name, reply)
+			}
+			return list, nil
+		}
+		f, cause := judge(err)
+		last = cause
+		if f == maybe && !s.reads && !neverSent(ctx, err) {
+			sent = true
+		}
+		if f == refused || (time.Now().After(deadline) || r.retry.Budget < 0) {
+			return nil, fail(s, sent, last)
+		}
+		if r.onRetry != nil {
+			r.onRetry(Attempt{Script: s.name, N: n, Err: err})
+		}
+		if err := r.retry.Pause(ctx, n); err != nil {
+			return nil, fail(s, sent, ended(ctx, last))
+		}
+	}
+}
+
+// fail names the script and, for a write that may have been applied, says so.
+func fail(s *script, sent bool, err error) error {
+	if sent && !s.reads {
+		return fmt.Errorf("%w: script %s: %w", ErrUnknown, s.name, err)
+	}
+	return fmt.Errorf("lockstep: script %s: %w", s.name, err)
+}
+
+// neverSent reports a context that was over before the client had a connection to write to.
+func neverSent(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (err == context.Canceled || err == context.DeadlineExceeded) //nolint:errorlint // only the bare error of the pool
+}
+
+func hasCode(err error, code string) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), code)
+}
+
+func isUnknownCommand(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "ERR unknown command")
+}

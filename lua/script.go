@@ -1,0 +1,75 @@
+package lua
+
+import (
+	"crypto/sha1" //nolint:gosec // the name that Redis gives a script, not a safeguard
+	_ "embed"
+	"encoding/hex"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed common.lua
+var commonSource string
+
+//go:embed apply.lua
+var applySource string
+
+//go:embed read.lua
+var readSource string
+
+//go:embed find.lua
+var findSource string
+
+//go:embed count.lua
+var countSource string
+
+//go:embed enter.lua
+var enterSource string
+
+//go:embed register.lua
+var registerSource string
+
+//go:embed probe.lua
+var probeSource string
+
+// script is one constant text that the server runs, known to it by its SHA-1.
+type script struct {
+	name   string
+	source string
+	sha    string
+	reads  bool // writes nothing: may go to a replica where the server has EVALSHA_RO
+}
+
+var (
+	applyScript    = newScript("apply", applySource, false)
+	readScript     = newScript("read", readSource, true)
+	findScript     = newScript("find", findSource, true)
+	countScript    = newScript("count", countSource, true)
+	enterScript    = newScript("enter", enterSource, false)
+	registerScript = newScript("register", registerSource, false)
+	probeScript    = newScript("probe", probeSource, false)
+
+	scripts = []*script{applyScript, readScript, findScript, countScript, enterScript, registerScript, probeScript}
+)
+
+func newScript(name, body string, reads bool) *script {
+	source := commonSource + body
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // as above
+	return &script{name: name, source: source, sha: hex.EncodeToString(sum[:]), reads: reads}
+}
+
+// Sources gives the text of every script by the SHA-1 under which it is sent, for tests that run the scripts under
+// watch and for operators who want to know what EVALSHA names.
+func Sources() map[string]string {
+	m := make(map[string]string, len(scripts))
+	for _, s := range scripts {
+		m[s.sha] = s.source
+	}
+	return m
+}
+
+// command is a script call that the client must not send twice: only the code that knows the write id may repeat it.
+type command struct{ *redis.Cmd }
+
+// NoRetry keeps go-redis from sending the command again after a timeout or a broken connection.
+func (command) NoRetry() bool { return true }

@@ -1,0 +1,93 @@
+package membership
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/lockstep-go/lockstep/key"
+)
+
+// encoder is how the values of one Go type become index values, and what a text can mean as one.
+type encoder struct {
+	name   string // for the definition: text, bool, number, time, any, pair(...)
+	encode func(reflect.Value) (key.Value, error)
+	read   func(text string) ([]reflect.Value, error) // values of the Go type
+}
+
+var (
+	valueType     = reflect.TypeFor[key.Value]()
+	timeType      = reflect.TypeFor[time.Time]()
+	marshalerType = reflect.TypeFor[encoding.TextMarshaler]()
+	pairType      = reflect.TypeFor[paired]()
+)
+
+// encoderOf gives the encoder of a type: time first, then MarshalText, then the kind.
+func encoderOf(t reflect.Type) (encoder, error) {
+	switch {
+	case t == valueType:
+		return encoder{"any", func(v reflect.Value) (key.Value, error) { return v.Interface().(key.Value), nil }, readAny}, nil
+	case t == timeType:
+		return encoder{"time", func(v reflect.Value) (key.Value, error) { return key.Time(v.Interface().(time.Time)) }, readTime}, nil
+	case t.Implements(pairType) && t.Kind() == reflect.Struct:
+		return pairEncoder(t)
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Func, reflect.Chan, reflect.Map, reflect.UnsafePointer:
+		return encoder{}, fmt.Errorf("values of type %v cannot be indexed: use a value type", t)
+	}
+	if t.Implements(marshalerType) {
+		return encoder{"text", encodeMarshaler, readMarshaled(t)}, nil
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return encoder{"text", func(v reflect.Value) (key.Value, error) { return key.Text(v.String()), nil }, readKind(t)}, nil
+	case reflect.Bool:
+		return encoder{"bool", func(v reflect.Value) (key.Value, error) { return key.Bool(v.Bool()), nil }, readKind(t)}, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return encoder{"number", func(v reflect.Value) (key.Value, error) { return key.Int(v.Int()), nil }, readKind(t)}, nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return encoder{"number", func(v reflect.Value) (key.Value, error) { return key.Uint(v.Uint()), nil }, readKind(t)}, nil
+	case reflect.Float32, reflect.Float64:
+		bits := t.Bits()
+		return encoder{"number", func(v reflect.Value) (key.Value, error) { return key.Float(v.Float(), bits) }, readKind(t)}, nil
+	}
+	return encoder{}, fmt.Errorf("values of type %v cannot be indexed: give the type a MarshalText method", t)
+}
+
+func encodeMarshaler(v reflect.Value) (key.Value, error) {
+	b, err := v.Interface().(encoding.TextMarshaler).MarshalText()
+	if err != nil {
+		return key.Value{}, err
+	}
+	return key.Text(string(b)), nil
+}
+
+func pairEncoder(t reflect.Type) (encoder, error) {
+	a, err := encoderOf(t.Field(0).Type)
+	if err != nil {
+		return encoder{}, err
+	}
+	b, err := encoderOf(t.Field(1).Type)
+	if err != nil {
+		return encoder{}, err
+	}
+	return encoder{
+		name: "pair(" + a.name + "," + b.name + ")",
+		encode: func(v reflect.Value) (key.Value, error) {
+			x, err := a.encode(v.Field(0))
+			if err != nil {
+				return key.Value{}, err
+			}
+			y, err := b.encode(v.Field(1))
+			if err != nil {
+				return key.Value{}, err
+			}
+			return key.Pair(x, y), nil
+		},
+		read: func(string) ([]reflect.Value, error) {
+			return nil, fmt.Errorf("a composite value cannot be given as one text")
+		},
+	}, nil
+}
