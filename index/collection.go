@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockstep-go/lockstep/internal/plan"
 	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/lua"
 )
@@ -37,8 +38,31 @@ func (s *schema) state(index string) string { return lua.StateField(index, s.ind
 // Declared is the declaration that was opened.
 func (c *Collection[T]) Declared() Declared { return c.entity }
 
+// Entity is the declaration that was opened, with its type.
+func (c *Collection[T]) Entity() *Entity[T] { return c.entity }
+
 // RecordKey is the key at which the record of an id is stored.
 func (c *Collection[T]) RecordKey(id string) (string, error) { return c.part.Record(id) }
+
+// EntryKeys are the index keys under which a record is entered, sorted: what one write of it touches beside the record
+// and the bookkeeping of its partition. For tests and for people who look at the store.
+func (c *Collection[T]) EntryKeys(rec T) ([]string, error) {
+	entries, err := c.entriesOf(rec)
+	if err != nil {
+		return nil, c.fail("entries", c.entity.options.ID(rec), "", err)
+	}
+	placed, err := plan.Place(c.entity.space, c.schema.Load().indexes, entries)
+	if err != nil {
+		return nil, c.fail("entries", c.entity.options.ID(rec), "", err)
+	}
+	keys := make([]string, len(placed))
+	for i, p := range placed {
+		if keys[i], err = c.part.Entry(p.Token.Body()); err != nil {
+			return nil, c.fail("entries", c.entity.options.ID(rec), p.Index, err)
+		}
+	}
+	return keys, nil
+}
 
 // see remembers the newest write counter of the partition.
 func (c *Collection[T]) see(seq int64) {

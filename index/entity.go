@@ -148,6 +148,12 @@ func (e *Entity[T]) Lifetime() time.Duration { return e.options.Lifetime }
 // String is owner and name, as errors give them.
 func (e *Entity[T]) String() string { return e.owner + ":" + e.name }
 
+// ID is the id of a record.
+func (e *Entity[T]) ID(rec T) string { return e.options.ID(rec) }
+
+// Codec is how records are stored.
+func (e *Entity[T]) Codec() Codec[T] { return e.options.Codec }
+
 // Space is the keyspace of the entity type. It makes no keys if Err is not nil.
 func (e *Entity[T]) Space() key.Space { return e.space }
 

@@ -46,7 +46,7 @@ func TestNoNumberWhereTheTextIsNoneElseGarbageIsIndexed(t *testing.T) {
 func TestAbsurdExponentsAreRefusedElseOneValueTakesAllMemory(t *testing.T) {
 	for _, s := range []string{
 		"1e100001", "10e100000", "1e-100001", "0.1e-100000", "1e999999999999999999999999", "-1e-999999999999999999999999",
-		"1e9223372036854775807", "1e-9223372036854775808", "0.5e-9223372036854775808", strings.Repeat("9", 100_002),
+		"1e9223372036854775807", "1e18446744073709551617", "1e-18446744073709551617", "1e-9223372036854775808", "0.5e-9223372036854775808", strings.Repeat("9", 100_002),
 	} {
 		_, err := key.Decimal(s)
 		require.ErrorIs(t, err, key.ErrRange)
@@ -133,12 +133,13 @@ func FuzzDecimal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		va, err := key.Decimal(a)
-		if valid := json.Valid([]byte(a)) && a != "" && strings.ContainsRune("-0123456789", rune(a[0])) && strings.ContainsRune("0123456789", rune(a[len(a)-1])); err != nil {
+		// JSON allows blanks around a number, and other things than numbers.
+		valid := json.Valid([]byte(a)) && strings.ContainsRune("-0123456789", rune(a[0])) && strings.ContainsRune("0123456789", rune(a[len(a)-1]))
+		if err != nil {
 			require.True(t, !valid || errors.Is(err, key.ErrRange), "a JSON number was refused")
 			return
-		} else {
-			require.True(t, valid, "what is no JSON number was taken for one")
 		}
+		require.True(t, valid, "what is no JSON number was taken for one")
 		again, err := key.Decimal(va.String())
 		require.NoError(t, err)
 		require.Equal(t, va, again, "the canonical form has to be its own")

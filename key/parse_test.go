@@ -149,6 +149,7 @@ func TestParseRefusesOtherSpellingsElseTwoKeysPassForOne(t *testing.T) {
 		prefix + "é%C3%A9:v1", prefix + "a b%20:v1", prefix + strings.Repeat("x", 257) + ":v1", prefix + "%20" + strings.Repeat("x", 64) + ":v1",
 		prefix + "~~catalog:v1", prefix + "~~record:v1", prefix + "~~:v1", prefix + "~~manifest:x:v1", "acme:account:{}:~~catalog:v1", "acme:account:~~manifest:v1", "acme:~~catalog:v1",
 		strings.Repeat("x", 2000) + ":v1", strings.Repeat("a:", 100) + "{t}:x:v1",
+		strings.Repeat("a", 64) + ":account:{" + strings.Repeat("t", 66) + "}:%20" + strings.Repeat("x", 63) + ":" + strings.Repeat("x", 66) + ":v1",
 	} {
 		_, err := key.Parse(bad)
 		require.ErrorIs(t, err, key.ErrMalformed, "%q", bad)

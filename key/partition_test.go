@@ -126,7 +126,7 @@ func TestEntryRefusesForeignBodiesElseADamagedRowDeletesOtherKeys(t *testing.T) 
 	for _, bad := range []string{
 		"", ":", "status", "status.", "status.0", "status.01", "status.-1", "status.1.2", "status.99999999999", ".1:x", "~status.1:x", "sta tus.1:x",
 		"status.1:", "status.1:a:b", "status.1:{x}", "status.1:a*", "status.1:a,b", "status.1:%", "status.1:%4", "status.1:%41", "status.1:%3a", "status.1:%_a", "status.1:%#", "status.1:%#00",
-		"status.1:%#" + strings.Repeat("A", 64), "status.1:\x00", "status.1:~", "status.1:~x", "status.1:~n", "status.1:~n01", "status.1:~n1.0", "status.1:~n-0", "status.1:~n1e3", "status.1:~nNaN",
+		"status.1:%#" + strings.Repeat("A", 64), "status.1:\x00", "status.1:~", "status.1:~x", "status.1:~n", "status.1:~n01", "status.1:~n1.0", "status.1:~n-0", "status.1:~n1e3", "status.1:~n1000000000000000000000", "status.1:~n12e20", "status.1:~nNaN",
 		"status.1:~bTRUE", "status.1:~t2018", "status.1:~t20180230T000000Z", "status.1:~t20180207T012613.840Z", "status.1:~t20180207T012613,84Z", "status.1:~t20180207T012613+01", "status.1:~pa", "status.1:~pa,b,c", "status.1:~p~pa,b", "status.1:~p,",
 		"status.1:a%2Eb", "status.1:a%7E", "status.1:%C3%A9", "status.1:" + strings.Repeat("x", 257), "status.1:x:v2", strings.Repeat("i", 65) + ".1",
 	} {

@@ -51,9 +51,7 @@ func (r Rules) MaxSegment() int { return r.orRedis().maxSegment }
 
 func (r Rules) orRedis() Rules {
 	if r.name == "" {
-		untrusted := r.untrusted
-		r = Redis
-		r.untrusted = untrusted
+		return Redis
 	}
 	return r
 }

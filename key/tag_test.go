@@ -108,7 +108,8 @@ func TestTagSaysWhatItWasMadeOf(t *testing.T) {
 	long := key.Group(strings.Repeat("g", 300))
 	require.True(t, long.Digested())
 	require.Len(t, long.Name(), 64)
-	require.False(t, key.Group("g").Digested())
+	require.False(t, key.Group(strings.Repeat("g", 256)).Digested())
+	require.True(t, key.Group(strings.Repeat(":", 86)).Digested(), "what counts are encoded bytes")
 }
 
 func TestBucketOutOfRangeIsAnErrorElseAnIDHasNoHome(t *testing.T) {

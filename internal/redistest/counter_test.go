@@ -1,7 +1,6 @@
 package redistest
 
 import (
-	"context"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -44,7 +43,7 @@ func TestTheCounterCountsTripsAndCommands(t *testing.T) {
 }
 
 func TestACounterBeforeTheCheckSeesWhatTheCallerSent(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	const source = `return 1`
 	script := redis.NewScript(source)
 	rdb := Mini(t).Client(t)

@@ -37,7 +37,8 @@ local redis, checked = (function(redis)
     error('prelude: ' .. text, 4)
   end
 
-  -- A percent sign is escaped too: one of the servers formats error texts.
+  -- A percent sign is escaped too: miniredis takes the text of a raised error
+  -- for a format.
   local function quoted(key)
     return '"' .. string.gsub(key, '[^\32-\36\38-\126]', function(c)
       return string.format('\\%03d', string.byte(c))

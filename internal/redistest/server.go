@@ -158,12 +158,12 @@ func (s *Server) client(mod ...func(*redis.UniversalOptions)) redis.UniversalCli
 }
 
 // Keys returns every key on the server, sorted, expired ones left out as SCAN
-// leaves them out.
+// leaves them out. It works in a t.Cleanup too.
 func (s *Server) Keys(t testing.TB) []string {
 	t.Helper()
 	rdb := s.client()
 	defer rdb.Close()
-	keys, err := allKeys(context.Background(), rdb)
+	keys, err := allKeys(context.WithoutCancel(t.Context()), rdb)
 	if err != nil {
 		t.Fatalf("redistest: keys: %v", err)
 	}
@@ -175,7 +175,7 @@ func (s *Server) Flush(t testing.TB) {
 	t.Helper()
 	rdb := s.client()
 	defer rdb.Close()
-	err := eachMaster(context.Background(), rdb, func(ctx context.Context, node redis.Cmdable) error {
+	err := eachMaster(context.WithoutCancel(t.Context()), rdb, func(ctx context.Context, node redis.Cmdable) error {
 		return node.FlushAll(ctx).Err()
 	})
 	if err != nil {

@@ -190,10 +190,10 @@ func TestAMissingServerFailsInCIAndIsSkippedAloudElsewhere(t *testing.T) {
 	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	require.NoError(t, err)
 	defer stderr.Close()
-	real := os.Stderr
+	stdErr := os.Stderr
 	os.Stderr = stderr
 	out = record(t, func(tb testing.TB) { Redis(tb) })
-	os.Stderr = real
+	os.Stderr = stdErr
 	require.True(t, out.skipped)
 	require.False(t, out.failed)
 	require.Contains(t, out.text, "apt-get install redis-server")

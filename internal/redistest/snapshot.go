@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,7 +34,7 @@ type Entry struct {
 // is read is left out.
 func Snapshot(t testing.TB, rdb redis.UniversalClient) map[string]Entry {
 	t.Helper()
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	keys, err := allKeys(ctx, rdb)
 	if err != nil {
 		t.Fatalf("redistest: snapshot: %v", err)
@@ -89,7 +90,7 @@ func readEntry(ctx context.Context, rdb redis.UniversalClient, key string) (Entr
 		e.PTTL, err = rdb.PTTL(ctx, key).Result()
 		e.read = time.Now()
 	}
-	if err == redis.Nil || e.PTTL == -2 {
+	if errors.Is(err, redis.Nil) || e.PTTL == -2 {
 		return Entry{Type: "none"}, nil
 	}
 	return e, err
