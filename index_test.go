@@ -71,6 +71,17 @@ func open(t testing.TB, s *redistest.Server) (*index.Collection[Account], redis.
 	t.Helper()
 	rdb := s.Client(t)
 	redistest.Checked(rdb, lua.Sources)
+	return openOn(t, rdb)
+}
+
+// openUnwatched opens them as a program does, without the watch, which costs most of the time of a long run.
+func openUnwatched(t testing.TB, s *redistest.Server) (*index.Collection[Account], redis.UniversalClient) {
+	t.Helper()
+	return openOn(t, s.Client(t))
+}
+
+func openOn(t testing.TB, rdb redis.UniversalClient) (*index.Collection[Account], redis.UniversalClient) {
+	t.Helper()
 	c, err := index.Open(context.Background(), rdb, Accounts)
 	require.NoError(t, err)
 	t.Cleanup(func() { accountOracle.Verify(t, rdb) })

@@ -103,7 +103,7 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 	writeID := newWriteID()
 	for round := 1; round <= maxRounds; round++ {
 		if round > 2 {
-			if err := c.run.Retry().Pause(ctx, round-2); err != nil {
+			if err := c.run.Retry().Pause(ctx, min(round-2, maxContentionPause)); err != nil {
 				return zero, c.fail(op, id, "", err)
 			}
 		}

@@ -35,7 +35,7 @@
 -- A status is
 --   1                           written
 --   2                           an earlier attempt of this call had written it
---   {'replan', row}             the row names other entries than assumed
+--   {'replan', row}             the row names an entry that is neither assumed nor written again
 --   {'adopt', value}            the record exists but its row is lost: plan from the value
 --   {'exists'} {'missing'} {'alive'}   the mode does not fit what is there
 --   {'changed'}                 the condition does not hold
@@ -48,69 +48,64 @@
 --
 -- Cost
 --   O(records + operations); per record one TYPE and one SET, per index key one TYPE and one SADD or SREM;
---   per call one HMGET of meta and of the manifest, one TYPE of expiry, one HINCRBY and one HSET.
+--   per call one HGET of meta, one HMGET of the manifest, one EXISTS of expiry, one HINCRBY and one HSET.
 
 local meta, manifest, expiry = KEYS[1], KEYS[2], KEYS[3]
-local n = tonumber(ARGV[2])
-local floor = tonumber(ARGV[3])
+local n, floor = ARGV[2] + 0, tonumber(ARGV[3])
 local first = 3 -- KEYS position before the first record
 local call, pcall = redis.call, redis.pcall
+local sub, find = string.sub, string.find
 
-local head = pcall('HMGET', meta, 'min', 'gen', 'seq', 'dels')
-if head['err'] then return typed(1, 'hash', head) end
-if not head[1] then return {'meta'} end
-local generation = tonumber(ARGV[1])
-if generation < tonumber(head[1]) then return {'schema', head[1]} end
-if generation > tonumber(head[2]) then return {'meta'} end
-local seq = tonumber(head[3] or 0)
-local dels = tonumber(head[4] or 0)
-
--- Where each record starts in ARGV.
-local at, ids = {}, {}
-local p = 4
-for i = 1, n do
-  at[i] = p
-  ids[i] = ARGV[p]
-  p = p + 9 + 2 * tonumber(ARGV[p + 8])
+-- The generation. Nearly always nobody is older or newer than the caller.
+local schema = pcall('HGET', meta, 'schema')
+if schema ~= ARGV[1] .. ' ' .. ARGV[1] then
+  if type(schema) == 'table' then return typed(1, 'hash', schema) end
+  if not schema then return {'meta'} end
+  local min, newest = string.match(schema, '^(%d+) (%d+)$')
+  if ARGV[1] + 0 < min + 0 then return {'schema', min} end
+  if ARGV[1] + 0 > newest + 0 then return {'meta'} end
 end
 
-local rows = pcall('HMGET', manifest, unpack(ids))
-if rows['err'] then return typed(2, 'hash', rows) end
+-- Counters of the partition: only a repeated attempt needs them before the write.
+local seq, dels
+if floor then
+  local counters = call('HMGET', meta, 'seq', 'dels')
+  seq, dels = tonumber(counters[1] or 0), tonumber(counters[2] or 0)
+end
 
-local types = {}   -- KEYS position -> type found there
-local claimed = {} -- KEYS position -> id that claims the unique value in this call
-local freed = {}   -- KEYS position -> id whose left-over claim is collected in this call
-local status = {}
-local puts, deletes = 0, 0
+-- What the records of a batch have in common; a single record does without.
+local types, claimed, freed
+if n > 1 then
+  types = {}   -- KEYS position -> type found there
+  claimed = {} -- KEYS position -> id that claims the unique value in this call
+  freed = {}   -- KEYS position -> id whose left-over claim is collected in this call
+end
 
--- The state of one record against what its plan assumed: nil if it may be written, else its status.
-local function check(i)
-  local a = at[i]
-  local id, mode, cond = ids[i], ARGV[a + 2], ARGV[a + 3]
-  local row = rows[i]
-  local t = typeof(first + i)
-  if t ~= 'none' and t ~= 'string' then return {'type', first + i, t} end
+-- Whether every entry of a row is assumed or written again.
+local function covered(entries, assumed, written)
+  local known = {}
+  for entry in string.gmatch(assumed .. '\n' .. written, '[^\n]+') do known[entry] = true end
+  for entry in string.gmatch(entries, '[^\n]+') do
+    if not known[entry] then return false end
+  end
+  return true
+end
+
+-- Holds the record at KEYS position k, whose plan starts at ARGV position a, against what its plan assumed: nil if it may
+-- be written, else its status.
+local function check(k, a, row)
+  local id, mode, cond = ARGV[a], ARGV[a + 2], ARGV[a + 3]
+  local t = typeof(k)
+  if t ~= 'none' and t ~= 'string' then return {'type', k, t} end
   local alive = t == 'string'
 
-  local wid, rowseq, entries
-  if row then
-    local nl = string.find(row, '\n', 9, true)
-    local stamp
-    wid = string.sub(row, 1, 8)
-    if nl then
-      stamp, entries = string.sub(row, 9, nl - 1), string.sub(row, nl + 1)
-    else
-      stamp, entries = string.sub(row, 9), ''
-    end
-    rowseq = tonumber(stamp) or 0
-    if wid == ARGV[a + 1] then return 2 end
-  end
+  if row and sub(row, 1, 8) == ARGV[a + 1] then return 2 end
   if floor then
     -- Not applied for certain only if nothing has touched the record since before that attempt was sent.
     if seq < floor then return {'unknown'} end
     if row then
-      if rowseq > floor then return {'unknown'} end
-    elseif mode ~= 'D' and dels > floor then
+      if tonumber(string.match(row, '^%d+', 9)) > floor then return {'unknown'} end
+    elseif (mode ~= 'D' or cond ~= '') and dels > floor then
       return {'unknown'}
     end
   end
@@ -121,148 +116,214 @@ local function check(i)
     if not alive then return {'missing'} end
   elseif mode == 'X' then
     if alive then return {'alive'} end
-    if not row then return {'missing'} end
   elseif mode == 'D' then
     if not alive and not row then return {'missing'} end
   end
 
-  local kind = string.sub(cond, 1, 1)
-  if kind == 'w' then
+  local by_value = false
+  if cond ~= '' then
     if not alive then return {'missing'} end
-    if wid ~= string.sub(cond, 2) then return {'changed'} end
-  elseif kind == 'v' then
-    if not alive then return {'missing'} end
-    if row or redis.sha1hex(call('GET', KEYS[first + i])) ~= string.sub(cond, 2) then return {'changed'} end
+    if sub(cond, 1, 1) == 'w' then
+      if not row or sub(row, 1, 8) ~= sub(cond, 2) then return {'changed'} end
+    else
+      by_value = true
+      if row or redis.sha1hex(call('GET', KEYS[k])) ~= sub(cond, 2) then return {'changed'} end
+    end
   end
 
   if row then
-    if entries ~= ARGV[a + 4] and entries ~= ARGV[a + 5] then return {'replan', row} end
-  elseif alive and kind ~= 'v' then
-    return {'adopt', call('GET', KEYS[first + i])}
+    local newline = find(row, '\n', 9, true)
+    local entries = newline and sub(row, newline + 1) or ''
+    if entries ~= ARGV[a + 5] and entries ~= ARGV[a + 4] and not covered(entries, ARGV[a + 4], ARGV[a + 5]) then
+      return {'replan', row}
+    end
+  elseif alive and not by_value then
+    return {'adopt', call('GET', KEYS[k])}
   end
 
-  local last = a + 9 + 2 * tonumber(ARGV[a + 8]) - 1
+  local last = a + 7 + 2 * ARGV[a + 8]
   for o = a + 9, last, 2 do
-    local k = tonumber(ARGV[o + 1])
-    local found = types[k]
+    local e = ARGV[o + 1] + 0
+    local found = types and types[e]
     if not found then
-      found = typeof(k)
-      types[k] = found
+      found = typeof(e)
+      if types then types[e] = found end
     end
-    if found ~= 'none' and found ~= 'set' then return {'type', k, found} end
+    if found ~= 'none' and found ~= 'set' then return {'type', e, found} end
     if ARGV[o] == 'u' then
-      local holder = claimed[k]
+      local holder = claimed and claimed[e]
       if not holder and found == 'set' then
-        holder = call('SRANDMEMBER', KEYS[k])
-        if holder and freed[k] == holder then holder = nil end
+        holder = call('SRANDMEMBER', KEYS[e])
+        if holder and freed and freed[e] == holder then holder = nil end
       end
       if holder and holder ~= id then
-        return {'taken', k, holder, call('HGET', manifest, holder) or ''}
+        return {'taken', e, holder, call('HGET', manifest, holder) or ''}
       end
     end
   end
-  -- Only a record that passed claims and frees.
-  for o = a + 9, last, 2 do
-    if ARGV[o] == 'u' then
-      claimed[tonumber(ARGV[o + 1])] = id
-    elseif ARGV[o] == '-' and mode == 'X' then
-      freed[tonumber(ARGV[o + 1])] = id
+  if n > 1 then
+    -- Only a record that passed claims and frees.
+    for o = a + 9, last, 2 do
+      if ARGV[o] == 'u' then
+        claimed[ARGV[o + 1] + 0] = id
+      elseif mode == 'X' and ARGV[o] == '-' then
+        freed[ARGV[o + 1] + 0] = id
+      end
     end
   end
   return nil
 end
 
-for i = 1, n do
-  local s = check(i)
-  if s then
-    status[i] = s
+-- A number as the decimal text that it is: Lua's own conversion rounds from 10^14 up.
+local function decimal(x)
+  if x < 1e14 then return x .. '' end
+  return string.format('%.0f', x)
+end
+
+-- The opening write. The server refuses it when it is out of memory, read-only or not allowed, and then nothing has
+-- changed. A call that only deletes opens with one that is allowed when memory is full: it frees some.
+local function open(puts)
+  if puts == 0 then call('HDEL', meta, '') end
+  return decimal(call('HINCRBY', meta, 'seq', 1))
+end
+
+-- Without the key no record of the partition has a lifetime, and no note needs to go.
+local noted = call('EXISTS', expiry) == 1
+if noted then
+  local t = typeof(3)
+  if t ~= 'zset' then return {'type', 3, t} end
+end
+local now -- one TIME a call: it moves inside a script while the expiry of keys does not
+
+-- Stores the record at KEYS position k; returns the instant at which it is due, if it has a lifetime of its own.
+local function store(k, value, life)
+  if life == 'f' then
+    call('SET', KEYS[k], value)
+  elseif life == 'k' then
+    call('SET', KEYS[k], value, 'KEEPTTL')
   else
-    status[i] = 1
-    local a = at[i]
-    local mode = ARGV[a + 2]
-    if mode == 'D' or mode == 'X' then
-      deletes = deletes + 1
-    else
-      puts = puts + 1
-    end
+    now = now or clock()
+    local due = decimal(now + life)
+    call('SET', KEYS[k], value, 'PXAT', due)
+    return due
   end
 end
 
-local counter = string.format('%.0f', seq)
-if puts + deletes == 0 then return {'ok', counter, unpack(status)} end
+-- The row of a record just written.
+local function fresh_row(a, counter)
+  local row = ARGV[a + 1] .. counter
+  if ARGV[a + 5] ~= '' then row = row .. '\n' .. ARGV[a + 5] end
+  return row
+end
 
--- Without the key no record of the partition has a lifetime, and no note needs to go.
-local notes_type = typeof(3)
-if notes_type ~= 'none' and notes_type ~= 'zset' then return {'type', 3, notes_type} end
+if n == 1 then
+  local id, mode, k = ARGV[4], ARGV[6], first + 1
+  local row = pcall('HGET', manifest, id)
+  if type(row) == 'table' then return typed(2, 'hash', row) end
+  local status = check(k, 4, row)
+  if status then return {'ok', call('HGET', meta, 'seq') or '0', status} end
+  local deletes = mode == 'D' or mode == 'X'
+  local counter = open(deletes and 0 or 1)
+  for o = 13, 11 + 2 * ARGV[12], 2 do
+    if ARGV[o] == '-' then call('SREM', KEYS[ARGV[o + 1] + 0], id) end
+  end
+  for o = 13, 11 + 2 * ARGV[12], 2 do
+    if ARGV[o] ~= '-' then call('SADD', KEYS[ARGV[o + 1] + 0], id) end
+  end
+  if deletes then
+    if mode == 'D' then call('DEL', KEYS[k]) end
+    call('HDEL', manifest, id)
+    call('HSET', meta, 'dels', counter)
+    if noted then call('ZREM', expiry, id) end
+  else
+    local due = store(k, ARGV[10], ARGV[11])
+    call('HSET', manifest, id, fresh_row(4, counter))
+    if due then
+      call('ZADD', expiry, due, id)
+    elseif noted and ARGV[11] == 'f' then
+      call('ZREM', expiry, id)
+    end
+  end
+  return {'ok', counter, 1}
+end
 
--- The opening write. The server refuses it when it is out of memory, read-only or not allowed, and then nothing
--- has changed. A call that only deletes opens with one that is allowed when memory is full: it frees some.
-if puts == 0 then call('HDEL', meta, '') end
-counter = string.format('%.0f', call('HINCRBY', meta, 'seq', 1))
+-- A batch: where each plan starts in ARGV, then the rows, the checks, and the writes grouped by key.
+local at, ids = {}, {}
+local p = 4
+for i = 1, n do
+  at[i] = p
+  ids[i] = ARGV[p]
+  p = p + 9 + 2 * ARGV[p + 8]
+end
+local rows = pcall('HMGET', manifest, unpack(ids, 1, math.min(1000, n)))
+if rows['err'] then return typed(2, 'hash', rows) end
+for from = 1001, n, 1000 do
+  local more = call('HMGET', manifest, unpack(ids, from, math.min(from + 999, n)))
+  for i = 1, #more do rows[from + i - 1] = more[i] end
+end
 
--- One record needs no grouping: its operations name distinct keys.
-local group = n > 1
+local status = {}
+local reply = {'ok', ''}
+local puts, deletes = 0, 0
+for i = 1, n do
+  local s = check(first + i, at[i], rows[i])
+  status[i] = s or 1
+  reply[2 + i] = status[i]
+  if not s then
+    local mode = ARGV[at[i] + 2]
+    if mode == 'D' or mode == 'X' then deletes = deletes + 1 else puts = puts + 1 end
+  end
+end
+if puts + deletes == 0 then
+  reply[2] = call('HGET', meta, 'seq') or '0'
+  return reply
+end
+
+local counter = open(puts)
+reply[2] = counter
 local adds, removes = {}, {}
 local fresh, gone, notes, unnoted = {}, {}, {}, {}
-local now -- one TIME a call: it moves inside a script while the expiry of keys does not
-
 for i = 1, n do
   if status[i] == 1 then
     local a = at[i]
     local id, mode, life = ids[i], ARGV[a + 2], ARGV[a + 7]
-    for o = a + 9, a + 9 + 2 * tonumber(ARGV[a + 8]) - 1, 2 do
-      local k = tonumber(ARGV[o + 1])
-      if not group then
-        if ARGV[o] == '-' then call('SREM', KEYS[k], id) else call('SADD', KEYS[k], id) end
-      else
-        local to = adds
-        if ARGV[o] == '-' then to = removes end
-        local members = to[k]
-        if members then members[#members + 1] = id else to[k] = {id} end
-      end
+    for o = a + 9, a + 7 + 2 * ARGV[a + 8], 2 do
+      local e = ARGV[o + 1] + 0
+      local to = ARGV[o] == '-' and removes or adds
+      local members = to[e]
+      if members then members[#members + 1] = id else to[e] = {id} end
     end
     if mode == 'D' or mode == 'X' then
       if mode == 'D' then call('DEL', KEYS[first + i]) end
       gone[#gone + 1] = id
       unnoted[#unnoted + 1] = id
     else
-      if life == 'k' then
-        call('SET', KEYS[first + i], ARGV[a + 6], 'KEEPTTL')
-      elseif life == 'f' then
-        call('SET', KEYS[first + i], ARGV[a + 6])
-        unnoted[#unnoted + 1] = id
-      else
-        now = now or clock()
-        local due = string.format('%.0f', now + tonumber(life))
-        call('SET', KEYS[first + i], ARGV[a + 6], 'PXAT', due)
+      local due = store(first + i, ARGV[a + 6], life)
+      fresh[#fresh + 1] = id
+      fresh[#fresh + 1] = fresh_row(a, counter)
+      if due then
         notes[#notes + 1] = due
         notes[#notes + 1] = id
+      elseif life == 'f' then
+        unnoted[#unnoted + 1] = id
       end
-      local row = ARGV[a + 1] .. counter
-      if ARGV[a + 5] ~= '' then row = row .. '\n' .. ARGV[a + 5] end
-      fresh[#fresh + 1] = id
-      fresh[#fresh + 1] = row
     end
   end
 end
 
 -- At most 1000 arguments a command: unpack fails above a few thousand.
 local function each(command, target, list)
-  if #list <= 1000 then
-    if #list > 0 then call(command, target, unpack(list)) end
-    return
-  end
   for from = 1, #list, 1000 do
     call(command, target, unpack(list, from, math.min(from + 999, #list)))
   end
 end
 
 -- Removals first: a value that one record leaves and another takes ends with its new holder.
-for k, members in pairs(removes) do each('SREM', KEYS[k], members) end
-for k, members in pairs(adds) do each('SADD', KEYS[k], members) end
+for e, members in pairs(removes) do each('SREM', KEYS[e], members) end
+for e, members in pairs(adds) do each('SADD', KEYS[e], members) end
 each('HSET', manifest, fresh)
 each('HDEL', manifest, gone)
 each('ZADD', expiry, notes)
-if notes_type == 'zset' then each('ZREM', expiry, unnoted) end
-if #gone > 0 then call('HSET', meta, 'dels', counter) end
-return {'ok', counter, unpack(status)}
+if noted then each('ZREM', expiry, unnoted) end
+if deletes > 0 then call('HSET', meta, 'dels', counter) end
+return reply

@@ -14,7 +14,7 @@ end
 
 -- The refusal of a query whose index is not ready in this partition (meta is KEYS 1), else nil.
 local function unready(field)
-  local head = redis.pcall('HMGET', KEYS[1], 'min', field)
+  local head = redis.pcall('HMGET', KEYS[1], 'schema', field)
   if head['err'] then return typed(1, 'hash', head) end
   if not head[1] then return {'meta'} end
   if head[2] ~= 'ready' then return {'state', head[2] or ''} end

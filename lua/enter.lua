@@ -1,7 +1,8 @@
 -- enter: tells a partition which indexes the caller's generation maintains, and creates the meta of a new one.
 --
 -- KEYS
---   1  meta      HASH  min and gen (oldest generation that may write, newest that entered), seq, dels, index states
+--   1  meta      HASH  schema ('min gen': the oldest generation that may write, the newest that entered), seq, dels, and
+--                      the state of each index
 --   2  manifest  HASH
 --
 -- ARGV
@@ -30,7 +31,7 @@ if t == 'none' then
   -- A manifest without its meta means that the meta was lost: nothing is known to be whole.
   local state = ARGV[2]
   if filled ~= 'none' then state = 'building' end
-  local set = {'min', ARGV[1], 'gen', ARGV[1], 'seq', '0', 'dels', '0'}
+  local set = {'schema', ARGV[1] .. ' ' .. ARGV[1], 'seq', '0', 'dels', '0'}
   for i = 3, #ARGV do
     set[#set + 1] = ARGV[i]
     set[#set + 1] = state
@@ -44,8 +45,9 @@ end
 local all = redis.call('HGETALL', KEYS[1])
 local meta = {}
 for i = 1, #all, 2 do meta[all[i]] = all[i + 1] end
-if generation < tonumber(meta['min']) then return {'schema', meta['min']} end
-if generation <= tonumber(meta['gen']) then return {'ok'} end
+local min, newest = string.match(meta['schema'] or '1 0', '^(%d+) (%d+)$')
+if generation < tonumber(min) then return {'schema', min} end
+if generation <= tonumber(newest) then return {'ok'} end
 
 -- The caller is newer than all who entered: what it does not maintain stops being whole with its first write.
 local mine = {}
@@ -60,5 +62,5 @@ for i = 3, #ARGV do
   local state = meta[ARGV[i]]
   if state ~= 'ready' then redis.call('HSET', KEYS[1], ARGV[i], 'building') end
 end
-redis.call('HSET', KEYS[1], 'gen', ARGV[1])
+redis.call('HSET', KEYS[1], 'schema', min .. ' ' .. ARGV[1])
 return {'ok'}

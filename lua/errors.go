@@ -116,7 +116,8 @@ func judgeReply(err error, text string) (fate, error) {
 		return refused, fmt.Errorf("%w: %w", ErrDenied, err)
 	case strings.HasPrefix(text, "NOAUTH"), strings.HasPrefix(text, "WRONGPASS"):
 		return refused, fmt.Errorf("%w: %w", ErrDenied, err)
-	case strings.HasPrefix(text, "MISCONF"):
+	case strings.HasPrefix(text, "MISCONF"), strings.HasPrefix(text, "NOSCRIPT"):
+		// NOSCRIPT in answer to the source itself: a server that cannot run scripts.
 		return refused, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return refused, err

@@ -77,6 +77,9 @@ func (r *Runner) Find(ctx context.Context, c FindCall) (FindReply, error) {
 	if err := rep.refusal(0); err != nil {
 		return FindReply{}, err
 	}
+	if len(list) < 3 {
+		return FindReply{}, rep.unexpected()
+	}
 	out := FindReply{Cursor: rep.text(1), Hidden: rep.number(2), IDs: make([]string, 0, len(list)-3)}
 	for i := 3; i < len(list); i++ {
 		out.IDs = append(out.IDs, rep.text(i))

@@ -85,7 +85,7 @@ func (r *Runner) once(ctx context.Context, s *script, keys []string, args []any)
 	if err != nil && hasCode(err, "NOSCRIPT") {
 		reply, err = r.send(ctx, eval, s.source, keys, args)
 	}
-	if ro && err != nil && isUnknownCommand(err) {
+	if ro && err != nil && refusesReadOnly(err) {
 		r.plainRO.Store(true)
 		return r.once(ctx, s, keys, args)
 	}
@@ -164,7 +164,12 @@ func hasCode(err error, code string) bool {
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), code)
 }
 
-func isUnknownCommand(err error) bool {
+// refusesReadOnly reports a server that has no EVALSHA_RO, or, as miniredis, one that takes TIME for a write there.
+func refusesReadOnly(err error) bool {
 	var reply redis.Error
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "ERR unknown command")
+	if !errors.As(err, &reply) {
+		return false
+	}
+	text := reply.Error()
+	return strings.HasPrefix(text, "ERR unknown command") || strings.Contains(text, "Write commands are not allowed in read-only scripts")
 }

@@ -30,7 +30,7 @@ func encoderOf(t reflect.Type) (encoder, error) {
 		return encoder{"any", func(v reflect.Value) (key.Value, error) { return v.Interface().(key.Value), nil }, readAny}, nil
 	case t == timeType:
 		return encoder{"time", func(v reflect.Value) (key.Value, error) { return key.Time(v.Interface().(time.Time)) }, readTime}, nil
-	case t.Implements(pairType) && t.Kind() == reflect.Struct:
+	case isPair(t):
 		return pairEncoder(t)
 	}
 	switch t.Kind() {
@@ -62,6 +62,12 @@ func encodeMarshaler(v reflect.Value) (key.Value, error) {
 		return key.Value{}, err
 	}
 	return key.Text(string(b)), nil
+}
+
+// isPair reports an instance of Pair itself: a struct that embeds one has its mark too, but an anonymous field.
+func isPair(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.Implements(pairType) &&
+		t.NumField() == 2 && !t.Field(0).Anonymous && !t.Field(1).Anonymous
 }
 
 func pairEncoder(t reflect.Type) (encoder, error) {

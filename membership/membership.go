@@ -194,14 +194,19 @@ func (x *Index[T, V]) Readings(text string) ([]key.Value, error) {
 	return x.values(values)
 }
 
+// values normalises and encodes what is asked for, each distinct value once.
 func (x *Index[T, V]) values(values []V) ([]key.Value, error) {
 	out := make([]key.Value, 0, len(values))
+	met := make(map[key.Value]struct{}, len(values))
 	for _, v := range values {
 		kv, err := x.value(v)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, kv)
+		if _, again := met[kv]; !again {
+			met[kv] = struct{}{}
+			out = append(out, kv)
+		}
 	}
 	return out, nil
 }

@@ -97,7 +97,7 @@ func fold(s string) string {
 	}
 	caser := cases.Fold()
 	if utf8.ValidString(s) {
-		return caser.String(s)
+		return strings.Map(foldCherokee, caser.String(s))
 	}
 	var b strings.Builder
 	for len(s) > 0 {
@@ -109,7 +109,7 @@ func fold(s string) string {
 			}
 			n += size
 		}
-		b.WriteString(caser.String(s[:n]))
+		b.WriteString(strings.Map(foldCherokee, caser.String(s[:n])))
 		if n < len(s) {
 			b.WriteByte(s[n])
 			n++
@@ -117,6 +117,18 @@ func fold(s string) string {
 		s = s[n:]
 	}
 	return b.String()
+}
+
+// foldCherokee makes the small letters of that script large, as Unicode folds them: the large ones are the older. The caser
+// of x/text exchanges the two instead.
+func foldCherokee(r rune) rune {
+	switch {
+	case 0xAB70 <= r && r <= 0xABBF:
+		return r - 0xAB70 + 0x13A0
+	case 0x13F8 <= r && r <= 0x13FD:
+		return r - 8
+	}
+	return r
 }
 
 // isLowerASCII reports a text that folding leaves alone.
