@@ -24,21 +24,21 @@ const (
 
 // Modules outside the standard library.
 const (
-	goRedis     = "github.com/redis/go-redis/v9"
-	xSync       = "golang.org/x/sync"
-	xText       = "golang.org/x/text"
-	xTime       = "golang.org/x/time"
-	xTerm       = "golang.org/x/term"
-	yaml        = "go.yaml.in/yaml/v3"
-	progressbar = "github.com/schollz/progressbar/v3"
-	tables      = "github.com/jedib0t/go-pretty/v6"
-	cobra       = "github.com/spf13/cobra"
-	pflag       = "github.com/spf13/pflag"
-	miniredis   = "github.com/alicebob/miniredis/v2"
-	testify     = "github.com/stretchr/testify"
-	rapid       = "pgregory.net/rapid"
-	porcupine   = "github.com/anishathalye/porcupine"
-	goleak      = "go.uber.org/goleak"
+	goRedis      = "github.com/redis/go-redis/v9"
+	xSync        = "golang.org/x/sync"
+	xText        = "golang.org/x/text"
+	xTime        = "golang.org/x/time"
+	xTerm        = "golang.org/x/term"
+	yaml         = "go.yaml.in/yaml/v3"
+	progressbar  = "github.com/schollz/progressbar/v3"
+	tables       = "github.com/jedib0t/go-pretty/v6"
+	cobra        = "github.com/spf13/cobra"
+	pflag        = "github.com/spf13/pflag"
+	modMiniredis = "github.com/alicebob/miniredis/v2"
+	testify      = "github.com/stretchr/testify"
+	rapid        = "pgregory.net/rapid"
+	porcupine    = "github.com/anishathalye/porcupine"
+	goleak       = "go.uber.org/goleak"
 )
 
 // graph says, for every package, what its files other than tests may import: folders of this module, and modules outside
@@ -60,17 +60,17 @@ var graph = map[string][]string{
 	"opaque/memcachekv":  {"opaque", "key"},
 	"opaque/memkv":       {"opaque"},
 	"opaque/opaquetest":  {"opaque", testify},
-	"internal/redistest": {goRedis, xSync, miniredis, testify, rapid, porcupine, goleak},
+	"internal/redistest": {goRedis, xSync, modMiniredis, testify, rapid, porcupine, goleak},
 	"internal/quakes":    {},
 	"indextest": {
 		"repair", "ranked", "membership", "index", "lua", "key", "internal/plan", "internal/redistest",
-		goRedis, miniredis, testify, rapid, porcupine, goleak,
+		goRedis, modMiniredis, testify, rapid, porcupine, goleak,
 	},
 
 	"cli": {
 		"migrate", "repair", "opaque", "opaque/rediskv", "opaque/memcachekv", "opaque/memkv",
 		"ranked", "membership", "index", "lua", "key", "internal/plan", "internal/quakes",
-		goRedis, xSync, xText, xTime, xTerm, yaml, progressbar, tables, cobra, pflag, miniredis,
+		goRedis, xSync, xText, xTime, xTerm, yaml, progressbar, tables, cobra, pflag, modMiniredis,
 	},
 	"cmd/lockstep": {"cli", "repair", "ranked", "membership", "index", "key"},
 }
@@ -79,7 +79,7 @@ var graph = map[string][]string{
 // tests need never reaches a user's binary.
 var reserved = map[string][]string{
 	testify:              {"indextest", "internal/redistest", "opaque/opaquetest"},
-	miniredis:            {"indextest", "internal/redistest", "cli"}, // cli: the embedded server of the demo
+	modMiniredis:         {"indextest", "internal/redistest", "cli"}, // cli: the embedded server of the demo
 	rapid:                {"indextest", "internal/redistest"},
 	porcupine:            {"indextest", "internal/redistest"},
 	goleak:               {"indextest", "internal/redistest"},
@@ -130,7 +130,7 @@ func TestTheGraphGuardSeesEachViolation(t *testing.T) {
 		{"repair/x.go", imports("repair", module+"/cli"), "repair may not import"},
 		{"repair/x.go", imports("repair", cobra), "reserved"},
 		{"internal/redistest/x.go", imports("redistest", module+"/key"), "internal/redistest may not import"},
-		{"cli/x.go", imports("cli", cobra, miniredis, module+"/index"), ""},
+		{"cli/x.go", imports("cli", cobra, modMiniredis, module+"/index"), ""},
 		{"cli/x.go", imports("cli", module+"/cmd/lockstep"), "cli may not import"},
 		{"cli/x.go", imports("cli", module+"/internal/redistest"), "reserved"},
 		{"cmd/lockstep/x.go", imports("main", goRedis), "cmd/lockstep may not import"},
@@ -272,7 +272,7 @@ func unitOf(imported string) (unit string, standard bool) {
 		return "", true
 	}
 	for _, m := range []string{
-		goRedis, xSync, xText, xTime, xTerm, yaml, progressbar, tables, cobra, pflag, miniredis, testify, rapid, porcupine, goleak,
+		goRedis, xSync, xText, xTime, xTerm, yaml, progressbar, tables, cobra, pflag, modMiniredis, testify, rapid, porcupine, goleak,
 	} {
 		if imported == m || strings.HasPrefix(imported, m+"/") {
 			return m, false

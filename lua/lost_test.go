@@ -92,6 +92,18 @@ func TestWhatCannotBeDecidedAfterALostReplyIsUnknownAndStaysAsItIs(t *testing.T)
 	}
 }
 
+func TestADeleteInABatchIsRememberedLikeASingleOne(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.verified()
+		w.written(change{id: "a", writeID: "write001", in: newUser}, change{id: "b", in: newUser})
+		both := func() {
+			w.written(change{id: "a", mode: Delete, had: newUser}, change{id: "b", mode: Delete, had: newUser})
+		}
+		st := w.lost(lostBefore(both), change{id: "a", mode: Replace, had: newUser, in: oldUser})
+		require.Equal(t, UnknownState, st.Code, "replaced and then deleted, or never replaced")
+	})
+}
+
 func TestADeleteWhoseReplyIsLostIsNoConflictWithItself(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.verified()

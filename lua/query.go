@@ -11,7 +11,9 @@ import (
 // partition does not know the index.
 type StateError struct{ State string }
 
-func (e *StateError) Error() string { return fmt.Sprintf("lockstep: index state is %q, not ready", e.State) }
+func (e *StateError) Error() string {
+	return fmt.Sprintf("lockstep: index state is %q, not ready", e.State)
+}
 
 // Loaded is one record as stored, with the row of what was written for it.
 type Loaded struct {
