@@ -2,7 +2,6 @@ package index
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/lockstep-go/lockstep/key"
 )
@@ -31,8 +30,13 @@ type Key[T any] struct{ cond Cond[T] }
 // Where is the condition that a record has one of values in ix. No values match no record. err, if not nil, is what every
 // query with the condition answers: a value that the index cannot hold.
 func Where[T any](ix Index[T], values []key.Value, err error) Cond[T] {
-	slices.SortFunc(values, func(a, b key.Value) int { return strings.Compare(a.String(), b.String()) })
-	return Cond[T]{index: ix, values: slices.Compact(values), err: err}
+	distinct := make([]key.Value, 0, len(values))
+	for _, v := range values {
+		if !slices.Contains(distinct, v) {
+			distinct = append(distinct, v)
+		}
+	}
+	return Cond[T]{index: ix, values: distinct, err: err}
 }
 
 // WhereKey is the condition that a record has value in the unique index ix.

@@ -51,7 +51,7 @@ func (c *Collection[T]) count(ctx context.Context, cond Cond[T]) (int64, error) 
 	err := c.retrying(ctx, func(s *schema) error {
 		keys := make([]string, 0, len(cond.values))
 		for _, v := range cond.values {
-			k, err := c.entryKey(s, plan.Entry{Index: name, Value: v})
+			k, err := c.entryKey(s, plan.Entry{Index: name, Kind: plan.Set, Value: v})
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockstep-go/lockstep/internal/plan"
 	"github.com/lockstep-go/lockstep/key"
 )
 
@@ -57,6 +58,7 @@ type Entity[T any] struct {
 	owner, name string
 	options     Options[T]
 	space       key.Space
+	bounds      map[string]plan.Bound // of the ranked indexes, by name
 	err         error
 }
 
@@ -107,6 +109,7 @@ func (e *Entity[T]) check() error {
 		wrong("", "a limit is negative")
 	}
 	names := map[string]bool{}
+	e.bounds = map[string]plan.Bound{}
 	for i, ix := range o.Indexes {
 		if ix == nil {
 			wrong("", "index %d is nil", i)
@@ -120,6 +123,7 @@ func (e *Entity[T]) check() error {
 			wrong(d.Name, "the name is taken by another index of the entity type")
 		}
 		names[d.Name] = true
+		e.bounds[d.Name] = d.Bound
 		if d.Err != nil {
 			wrong(d.Name, "%w", d.Err)
 		}

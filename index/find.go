@@ -182,7 +182,7 @@ func (c *Collection[T]) pages(ctx context.Context, cond Cond[T]) iter.Seq2[[]str
 			for cursor := "0"; ; {
 				var reply lua.FindReply
 				err := c.retrying(ctx, func(s *schema) error {
-					entries, err := c.entryKey(s, plan.Entry{Index: name, Value: v})
+					entries, err := c.entryKey(s, plan.Entry{Index: name, Kind: plan.Set, Value: v})
 					if err != nil {
 						return err
 					}

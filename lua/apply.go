@@ -16,6 +16,7 @@ const (
 	Replace Mode = 'R' // a record
 	Delete  Mode = 'D' // removes the record and its entries
 	Collect Mode = 'X' // removes the entries of a record that is gone
+	Fix     Mode = 'F' // writes the entries of a record again, not the record
 )
 
 // OpCode is one change of one index key.
@@ -23,15 +24,30 @@ type OpCode byte
 
 // The operations on index keys.
 const (
-	Add       OpCode = '+' // the id becomes a member
-	AddUnique OpCode = 'u' // the id becomes the only member, or the record is not written
-	Remove    OpCode = '-' // the id stops being a member
+	Add          OpCode = '+' // SET: the id becomes a member
+	AddUnique    OpCode = 'u' // SET: the id becomes the only member, or the record is not written
+	Remove       OpCode = '-' // SET: the id stops being a member
+	AddScored    OpCode = 'z' // ZSET: the id becomes a member with Arg as its score
+	AddLexical   OpCode = 'l' // ZSET: Arg and the id become a member with score 0
+	RemoveRanked OpCode = 'y' // ZSET: Arg and the id stop being a member; Arg is "" for scored ones
 )
 
 // Op is one operation of a record. Key is its place in ApplyCall.Entries.
 type Op struct {
 	Code OpCode
 	Key  int
+	Arg  string
+}
+
+// Trim is the bound of a ranked key, kept on every write that adds to it. Key is its place in ApplyCall.Entries.
+type Trim struct {
+	Key    int
+	Body   string // of the entry: its field in the floor hash
+	Low    bool   // the lowest are kept
+	Keep   int    // 0 keeps all
+	Slack  int
+	MaxAge int64 // in microseconds, 0 without
+	Unit   int64 // of the scores, in microseconds
 }
 
 // Lifetimes of a write that are not a number of milliseconds.
@@ -57,16 +73,21 @@ type ApplyRecord struct {
 // IfWriteID is the condition that the record's last write is the one named.
 func IfWriteID(writeID string) string { return "w" + writeID }
 
+// IfUnmoved is the condition of a fix: the stored bytes have this SHA-1, in hex, and the row is the one given, "" for none.
+func IfUnmoved(sha1, row string) string { return "f" + sha1 + row }
+
 // IfValue is the condition that the record has no row and its stored bytes have this SHA-1, in hex.
 func IfValue(sha1 string) string { return "v" + sha1 }
 
 // ApplyCall is one batch of records of one partition, each id at most once, at most MaxBatch of them.
 type ApplyCall struct {
-	Meta, Manifest, Expiry string
-	Generation             int64
-	Seen                   int64 // the partition's write counter as last seen before this call
-	Records                []ApplyRecord
-	Entries                []string // index keys that the operations name
+	Meta, Manifest, Expiry, Floor string
+	Generation                    int64
+	Seen                          int64 // the partition's write counter as last seen before this call
+	Records                       []ApplyRecord
+	Entries                       []string // index keys that the operations name
+	Trims                         []Trim
+	Fence                         string // of the builder that writes, "" for anybody else
 }
 
 // MaxBatch is the largest number of records in one call: more would hold up the server's other clients.
@@ -113,26 +134,39 @@ var ErrNotEntered = fmt.Errorf("lockstep: the partition does not know the declar
 // same write ids; what cannot be decided comes back as UnknownState for a record or ErrUnknown for the call. Errors:
 // *KeyTypeError, *SchemaError, ErrNotEntered, ErrOutOfMemory, ErrReadOnly, ErrDenied, ErrUnavailable.
 func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
-	keys := make([]string, 0, 3+len(c.Records)+len(c.Entries))
-	keys = append(keys, c.Meta, c.Manifest, c.Expiry)
-	size := 3
+	const fixed = 4 // keys before those of the records
+	keys := make([]string, 0, fixed+len(c.Records)+len(c.Entries))
+	keys = append(keys, c.Meta, c.Manifest, c.Expiry, c.Floor)
+	size := 5 + 7*len(c.Trims)
 	for i := range c.Records {
 		keys = append(keys, c.Records[i].Key)
-		size += 9 + 2*len(c.Records[i].Ops)
+		size += 9 + 3*len(c.Records[i].Ops)
 	}
 	keys = append(keys, c.Entries...)
 
 	args := make([]any, 0, size)
 	args = append(args, c.Generation, len(c.Records), "")
-	base := 3 + len(c.Records) + 1
+	base := fixed + len(c.Records) + 1
 	for i := range c.Records {
 		rec := &c.Records[i]
 		args = append(args, rec.ID, rec.WriteID, modeNames[rec.Mode], rec.Condition, rec.Assumed, rec.Entries,
 			rec.Value, rec.Lifetime, len(rec.Ops))
 		for _, op := range rec.Ops {
-			args = append(args, opNames[op.Code], base+op.Key)
+			args = append(args, opNames[op.Code], base+op.Key, op.Arg)
 		}
 	}
+	args = append(args, len(c.Trims))
+	for _, t := range c.Trims {
+		end, age, unit := "top", any(""), any("")
+		if t.Low {
+			end = "low"
+		}
+		if t.MaxAge > 0 {
+			age, unit = t.MaxAge, t.Unit
+		}
+		args = append(args, base+t.Key, t.Body, end, t.Keep, t.Slack, age, unit)
+	}
+	args = append(args, c.Fence)
 
 	list, err := r.run(ctx, applyScript, keys, func(resent bool) []any {
 		if resent {
@@ -160,8 +194,10 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 }
 
 var (
-	modeNames = map[Mode]string{Put: "P", Create: "C", Replace: "R", Delete: "D", Collect: "X"}
-	opNames   = map[OpCode]string{Add: "+", AddUnique: "u", Remove: "-"}
+	modeNames = map[Mode]string{Put: "P", Create: "C", Replace: "R", Delete: "D", Collect: "X", Fix: "F"}
+	opNames   = map[OpCode]string{
+		Add: "+", AddUnique: "u", Remove: "-", AddScored: "z", AddLexical: "l", RemoveRanked: "y",
+	}
 )
 
 // status reads the status of one record.

@@ -7,8 +7,9 @@
 --   1            meta        HASH   generations, write counter, index states
 --   2            manifest    HASH   id -> row
 --   3            expiry      ZSET   id by the instant at which its record is due, in ms
---   4 .. 3+n     records     STRING one per record, in the order of ARGV
---   4+n ..       entries     SET    every index key that an operation names
+--   4            floor       HASH   entry body -> what a ranked index has trimmed: 'trims score member' of the best
+--   5 .. 4+n     records     STRING one per record, in the order of ARGV
+--   5+n ..       entries     SET, ZSET   every index key that an operation names
 --
 -- ARGV
 --   1  schema generation of the caller
@@ -16,14 +17,21 @@
 --   3  floor: '' on a first attempt; else the write counter seen before an attempt that may have been applied
 --   then for each record
 --      id, write id (8 bytes),
---      mode       P put, C create, R replace, D delete, X collect (remove what is left of a record that is gone)
---      condition  '' none, 'w' + write id of the row, 'v' + SHA-1 of the stored bytes (for a record without a row)
+--      mode       P put, C create, R replace, D delete, X collect (remove what is left of a record that is gone),
+--                 F fix (write entries and row again, not the record)
+--      condition  '' none, 'w' + write id of the row, 'v' + SHA-1 of the stored bytes (for a record without a row),
+--                 'f' + SHA-1 of the stored bytes + row ('' for none): nothing has moved since
 --      assumed    the entries that the plan removes or keeps, as in a row
 --      entries    the entries of the new state, as in a row
 --      value      the bytes to store
 --      lifetime   'f' for ever, 'k' keep what there is, else milliseconds
---      m          the number of operations, then m times: code, KEYS position
---      code       + add, u add as the only holder, - remove
+--      m          the number of operations, then m times: code, KEYS position, argument
+--      code       SET: + add, u add as the only holder, - remove
+--                 ZSET: z add with the argument as score, l add with score 0 as argument .. id, y remove argument .. id
+--   then the number of trims, and for each
+--      KEYS position, body of the entry, 'top' or 'low' (which end is kept), how many are kept, how many more may be there,
+--      largest age and unit of the score, both in microseconds ('' and '' without)
+--   then the fence of the builder that writes, '' for anybody else
 --
 -- A row is: write id (8 bytes), write counter (decimal), then each entry after a newline.
 --
@@ -31,7 +39,8 @@
 --   {'ok', write counter, status of record 1, ...}
 --   {'meta'}                    the partition has no meta, or has not seen the caller's generation: enter it first
 --   {'schema', min}             the caller's generation is older than the oldest that may write here
---   {'type', KEYS position, found type}   meta, manifest or expiry is something else
+--   {'fence'}                   another builder has planted a fence since
+--   {'type', KEYS position, found type}   meta, manifest, expiry or floor is something else
 -- A status is
 --   1                           written
 --   2                           an earlier attempt of this call had written it
@@ -47,12 +56,13 @@
 --   those of the server, raised before anything is written: OOM, READONLY, NOPERM
 --
 -- Cost
---   O(records + operations); per record one TYPE and one SET, per index key one TYPE and one SADD or SREM;
+--   O(records + operations), a ZSET operation O(log members); per record one TYPE and one SET, per index key one TYPE
+--   and one SADD, SREM, ZADD or ZREM, per ranked key one ZCARD, and where it is over its bound a trim of O(trimmed);
 --   per call one HGET of meta, one HMGET of the manifest, one EXISTS of expiry, one HINCRBY and one HSET.
 
 local meta, manifest, expiry = KEYS[1], KEYS[2], KEYS[3]
 local n, floor = ARGV[2] + 0, tonumber(ARGV[3])
-local first = 3 -- KEYS position before the first record
+local first = 4 -- KEYS position before the first record
 local call, pcall = redis.call, redis.pcall
 local sub, find = string.sub, string.find
 
@@ -80,6 +90,8 @@ if n > 1 then
   claimed = {} -- KEYS position -> id that claims the unique value in this call
   freed = {}   -- KEYS position -> id whose left-over claim is collected in this call
 end
+
+local wanted = {['+'] = 'set', ['u'] = 'set', ['-'] = 'set', ['z'] = 'zset', ['l'] = 'zset', ['y'] = 'zset'}
 
 -- Whether every entry of a row is assumed or written again.
 local function covered(entries, assumed, written)
@@ -127,7 +139,9 @@ local function check(k, a, row)
       if not row or sub(row, 1, 8) ~= sub(cond, 2) then return {'changed'} end
     else
       by_value = true
-      if row or redis.sha1hex(call('GET', KEYS[k])) ~= sub(cond, 2) then return {'changed'} end
+      local want = ''
+      if sub(cond, 1, 1) == 'f' then want = sub(cond, 42) end
+      if (row or '') ~= want or redis.sha1hex(call('GET', KEYS[k])) ~= sub(cond, 2, 41) then return {'changed'} end
     end
   end
 
@@ -141,15 +155,15 @@ local function check(k, a, row)
     return {'adopt', call('GET', KEYS[k])}
   end
 
-  local last = a + 7 + 2 * ARGV[a + 8]
-  for o = a + 9, last, 2 do
+  local last = a + 6 + 3 * ARGV[a + 8]
+  for o = a + 9, last, 3 do
     local e = ARGV[o + 1] + 0
     local found = types and types[e]
     if not found then
       found = typeof(e)
       if types then types[e] = found end
     end
-    if found ~= 'none' and found ~= 'set' then return {'type', e, found} end
+    if found ~= 'none' and found ~= wanted[ARGV[o]] then return {'type', e, found} end
     if ARGV[o] == 'u' then
       local holder = claimed and claimed[e]
       if not holder and found == 'set' then
@@ -163,7 +177,7 @@ local function check(k, a, row)
   end
   if n > 1 then
     -- Only a record that passed claims and frees.
-    for o = a + 9, last, 2 do
+    for o = a + 9, last, 3 do
       if ARGV[o] == 'u' then
         claimed[ARGV[o + 1] + 0] = id
       elseif mode == 'X' and ARGV[o] == '-' then
@@ -185,6 +199,18 @@ end
 local function open(puts)
   if puts == 0 then call('HDEL', meta, '') end
   return decimal(call('HINCRBY', meta, 'seq', 1))
+end
+
+-- Where the trims begin in ARGV.
+local trims = 4
+for _ = 1, n do trims = trims + 9 + 3 * ARGV[trims + 8] end
+local fence = ARGV[trims + 1 + 7 * ARGV[trims]]
+if fence ~= '' then
+  if call('HGET', meta, 'fence') ~= fence then return {'fence'} end
+end
+if ARGV[trims] ~= '0' then
+  local t = typeof(4)
+  if t ~= 'none' and t ~= 'hash' then return {'type', 4, t} end
 end
 
 -- Without the key no record of the partition has a lifetime, and no note needs to go.
@@ -216,6 +242,62 @@ local function fresh_row(a, counter)
   return row
 end
 
+-- A score as a number: infinities have a spelling of their own.
+local function number(score)
+  if score == 'inf' or score == '+inf' then return math.huge end
+  if score == '-inf' then return -math.huge end
+  return tonumber(score)
+end
+
+-- The order of bytes, which is that of members with one score. Lua's own comparison follows the locale.
+local function before(x, y)
+  local size = math.min(#x, #y)
+  for i = 1, size do
+    local p, q = string.byte(x, i), string.byte(y, i)
+    if p ~= q then return p < q end
+  end
+  return #x < #y
+end
+
+-- Whether (score, member) lies nearer to the kept end than a floor.
+local function beats(score, member, floor_score, floor_member, top)
+  local x, y = number(score), number(floor_score)
+  if x == y then
+    if member == floor_member then return false end
+    return before(floor_member, member) == top
+  end
+  return (x > y) == top
+end
+
+-- Brings the ranked keys back to their bounds and notes the best that went.
+local function trim()
+  for t = trims + 1, trims + 7 * ARGV[trims], 7 do
+    local key, top, keep = KEYS[ARGV[t] + 0], ARGV[t + 2] == 'top', ARGV[t + 3] + 0
+    if ARGV[t + 5] ~= '' then
+      -- Out of the window is not trimmed: it is no member any more, and raises no floor.
+      local time = call('TIME')
+      local oldest = (time[1] * 1000000 + time[2] - ARGV[t + 5]) / ARGV[t + 6]
+      call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%.17g', oldest))
+    end
+    if keep > 0 then
+      local size = call('ZCARD', key)
+      if size > keep + ARGV[t + 4] then
+        local from, to, edge = 0, size - keep - 1, size - keep - 1
+        if not top then from, to, edge = keep, size - 1, keep end
+        local best = call('ZRANGE', key, edge, edge, 'WITHSCORES')
+        local old = call('HGET', KEYS[4], ARGV[t + 1])
+        local count, score, member = 0, nil, nil
+        if old then
+          count, score, member = string.match(old, '^(%d+) (%S+) (.*)$')
+        end
+        if not old or beats(best[2], best[1], score, member, top) then score, member = best[2], best[1] end
+        call('ZREMRANGEBYRANK', key, from, to)
+        call('HSET', KEYS[4], ARGV[t + 1], decimal(count + 1) .. ' ' .. score .. ' ' .. member)
+      end
+    end
+  end
+end
+
 if n == 1 then
   local id, mode, k = ARGV[4], ARGV[6], first + 1
   local row = pcall('HGET', manifest, id)
@@ -224,11 +306,24 @@ if n == 1 then
   if status then return {'ok', call('HGET', meta, 'seq') or '0', status} end
   local deletes = mode == 'D' or mode == 'X'
   local counter = open(deletes and 0 or 1)
-  for o = 13, 11 + 2 * ARGV[12], 2 do
-    if ARGV[o] == '-' then call('SREM', KEYS[ARGV[o + 1] + 0], id) end
+  local last = 10 + 3 * ARGV[12]
+  for o = 13, last, 3 do
+    local code = ARGV[o]
+    if code == '-' then
+      call('SREM', KEYS[ARGV[o + 1] + 0], id)
+    elseif code == 'y' then
+      call('ZREM', KEYS[ARGV[o + 1] + 0], ARGV[o + 2] .. id)
+    end
   end
-  for o = 13, 11 + 2 * ARGV[12], 2 do
-    if ARGV[o] ~= '-' then call('SADD', KEYS[ARGV[o + 1] + 0], id) end
+  for o = 13, last, 3 do
+    local code = ARGV[o]
+    if code == '+' or code == 'u' then
+      call('SADD', KEYS[ARGV[o + 1] + 0], id)
+    elseif code == 'z' then
+      call('ZADD', KEYS[ARGV[o + 1] + 0], ARGV[o + 2], id)
+    elseif code == 'l' then
+      call('ZADD', KEYS[ARGV[o + 1] + 0], 0, ARGV[o + 2] .. id)
+    end
   end
   if deletes then
     if mode == 'D' then call('DEL', KEYS[k]) end
@@ -236,7 +331,8 @@ if n == 1 then
     call('HSET', meta, 'dels', counter)
     if noted then call('ZREM', expiry, id) end
   else
-    local due = store(k, ARGV[10], ARGV[11])
+    local due
+    if mode ~= 'F' then due = store(k, ARGV[10], ARGV[11]) end
     call('HSET', manifest, id, fresh_row(4, counter))
     if due then
       call('ZADD', expiry, due, id)
@@ -244,6 +340,8 @@ if n == 1 then
       call('ZREM', expiry, id)
     end
   end
+  trim()
+  if fence ~= '' then call('HINCRBY', meta, 'built', 1) end
   return {'ok', counter, 1}
 end
 
@@ -253,7 +351,7 @@ local p = 4
 for i = 1, n do
   at[i] = p
   ids[i] = ARGV[p]
-  p = p + 9 + 2 * ARGV[p + 8]
+  p = p + 9 + 3 * ARGV[p + 8]
 end
 local rows = pcall('HMGET', manifest, unpack(ids, 1, math.min(1000, n)))
 if rows['err'] then return typed(2, 'hash', rows) end
@@ -281,24 +379,42 @@ end
 
 local counter = open(puts)
 reply[2] = counter
-local adds, removes = {}, {}
+local sadd, srem, zadd, zrem = {}, {}, {}, {}
 local fresh, gone, notes, unnoted = {}, {}, {}, {}
 for i = 1, n do
   if status[i] == 1 then
     local a = at[i]
     local id, mode, life = ids[i], ARGV[a + 2], ARGV[a + 7]
-    for o = a + 9, a + 7 + 2 * ARGV[a + 8], 2 do
-      local e = ARGV[o + 1] + 0
-      local to = ARGV[o] == '-' and removes or adds
-      local members = to[e]
-      if members then members[#members + 1] = id else to[e] = {id} end
+    for o = a + 9, a + 6 + 3 * ARGV[a + 8], 3 do
+      local code, e, member = ARGV[o], ARGV[o + 1] + 0, id
+      local to = sadd
+      if code == '-' then
+        to = srem
+      elseif code == 'y' then
+        to, member = zrem, ARGV[o + 2] .. id
+      elseif code == 'z' or code == 'l' then
+        to = zadd
+      end
+      local list = to[e]
+      if not list then
+        list = {}
+        to[e] = list
+      end
+      if code == 'z' then
+        list[#list + 1] = ARGV[o + 2]
+      elseif code == 'l' then
+        list[#list + 1] = '0'
+        member = ARGV[o + 2] .. id
+      end
+      list[#list + 1] = member
     end
     if mode == 'D' or mode == 'X' then
       if mode == 'D' then call('DEL', KEYS[first + i]) end
       gone[#gone + 1] = id
       unnoted[#unnoted + 1] = id
     else
-      local due = store(first + i, ARGV[a + 6], life)
+      local due
+      if mode ~= 'F' then due = store(first + i, ARGV[a + 6], life) end
       fresh[#fresh + 1] = id
       fresh[#fresh + 1] = fresh_row(a, counter)
       if due then
@@ -319,11 +435,15 @@ local function each(command, target, list)
 end
 
 -- Removals first: a value that one record leaves and another takes ends with its new holder.
-for e, members in pairs(removes) do each('SREM', KEYS[e], members) end
-for e, members in pairs(adds) do each('SADD', KEYS[e], members) end
+for e, members in pairs(srem) do each('SREM', KEYS[e], members) end
+for e, members in pairs(zrem) do each('ZREM', KEYS[e], members) end
+for e, members in pairs(sadd) do each('SADD', KEYS[e], members) end
+for e, members in pairs(zadd) do each('ZADD', KEYS[e], members) end
 each('HSET', manifest, fresh)
 each('HDEL', manifest, gone)
 each('ZADD', expiry, notes)
 if noted then each('ZREM', expiry, unnoted) end
 if deletes > 0 then call('HSET', meta, 'dels', counter) end
+trim()
+if fence ~= '' then call('HINCRBY', meta, 'built', puts + deletes) end
 return reply

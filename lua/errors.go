@@ -18,6 +18,7 @@ var (
 	ErrDenied      = errors.New("lockstep: the user may not run a command or touch a key")
 	ErrUnavailable = errors.New("lockstep: the server is not available")
 	ErrKeyType     = errors.New("lockstep: a key holds another type")
+	ErrFenced      = errors.New("lockstep: another builder has taken over")
 	ErrSchema      = errors.New("lockstep: the declaration is older than the store allows")
 )
 

@@ -122,9 +122,9 @@ func (c canned) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 var wrappers = map[string]func(context.Context, *Runner) error{
 	"apply": func(ctx context.Context, r *Runner) error {
 		_, err := r.Apply(ctx, ApplyCall{
-			Meta: "meta", Manifest: "manifest", Expiry: "expiry", Generation: 1, Entries: []string{"entries 1", "entries 2"},
+			Meta: "meta", Manifest: "manifest", Expiry: "expiry", Floor: "floor", Generation: 1, Entries: []string{"entries 1", "entries 2"},
 			Records: []ApplyRecord{
-				{Key: "records 1", ID: "a", WriteID: "12345678", Mode: Put, Ops: []Op{{Add, 0}, {Remove, 1}}},
+				{Key: "records 1", ID: "a", WriteID: "12345678", Mode: Put, Ops: []Op{{Code: Add}, {Code: Remove, Key: 1}}},
 				{Key: "records 2", ID: "b", WriteID: "12345678", Mode: Delete},
 			},
 		})

@@ -14,7 +14,7 @@
 --   none of its own
 --
 -- Cost
---   about twenty commands on a key that stays empty between them.
+--   about forty commands on a key that stays empty between them.
 
 local key = KEYS[1]
 local steps = {
@@ -25,8 +25,10 @@ local steps = {
   {'HDEL', key, 'f', 'g'}, {'DEL', key},
   {'SADD', key, 'm'}, {'SCARD', key}, {'SRANDMEMBER', key}, {'SMEMBERS', key}, {'SSCAN', key, '0'}, {'SMISMEMBER', key, 'm'},
   {'SREM', key, 'm'}, {'DEL', key},
-  {'ZADD', key, '1', 'm'}, {'ZMSCORE', key, 'm'}, {'ZRANGEBYSCORE', key, '-inf', '+inf', 'LIMIT', '0', '1'},
-  {'ZREM', key, 'm'}, {'DEL', key},
+  {'ZADD', key, '1', 'm'}, {'ZMSCORE', key, 'm'}, {'ZSCORE', key, 'm'}, {'ZCARD', key}, {'ZCOUNT', key, '-inf', '+inf'},
+  {'ZLEXCOUNT', key, '-', '+'}, {'ZRANGE', key, '0', '-1'}, {'ZREVRANGE', key, '0', '-1'},
+  {'ZRANGEBYSCORE', key, '-inf', '+inf', 'LIMIT', '0', '1'}, {'ZREMRANGEBYSCORE', key, '5', '6'},
+  {'ZREMRANGEBYRANK', key, '5', '6'}, {'ZREM', key, 'm'}, {'DEL', key},
 }
 for _, step in ipairs(steps) do
   local reply = redis.pcall(unpack(step))

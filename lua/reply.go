@@ -57,6 +57,8 @@ func (r reply) refusal(generation int64) error {
 		return nil
 	case "meta":
 		return ErrNotEntered
+	case "fence":
+		return ErrFenced
 	case "schema":
 		return &SchemaError{Generation: generation, Min: r.number(1)}
 	case "type":

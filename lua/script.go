@@ -20,6 +20,9 @@ var readSource string
 //go:embed find.lua
 var findSource string
 
+//go:embed rank.lua
+var rankSource string
+
 //go:embed count.lua
 var countSource string
 
@@ -44,12 +47,15 @@ var (
 	applyScript    = newScript("apply", applySource, false)
 	readScript     = newScript("read", readSource, true)
 	findScript     = newScript("find", findSource, true)
+	rankScript     = newScript("rank", rankSource, true)
 	countScript    = newScript("count", countSource, true)
 	enterScript    = newScript("enter", enterSource, false)
 	registerScript = newScript("register", registerSource, false)
 	probeScript    = newScript("probe", probeSource, false)
 
-	scripts = []*script{applyScript, readScript, findScript, countScript, enterScript, registerScript, probeScript}
+	scripts = []*script{
+		applyScript, readScript, findScript, rankScript, countScript, enterScript, registerScript, probeScript,
+	}
 )
 
 func newScript(name, body string, reads bool) *script {

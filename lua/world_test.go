@@ -104,7 +104,7 @@ type change struct {
 
 // call makes the call that carries the changes out.
 func (w *world) call(changes ...change) ApplyCall {
-	c := ApplyCall{Meta: meta, Manifest: manifest, Expiry: expiry, Generation: 1}
+	c := ApplyCall{Meta: meta, Manifest: manifest, Expiry: expiry, Floor: prefix + "~~floor:v1", Generation: 1}
 	place := func(body string) int {
 		k := prefix + "~" + body + ":v1"
 		if i := slices.Index(c.Entries, k); i >= 0 {
@@ -132,7 +132,7 @@ func (w *world) call(changes ...change) ApplyCall {
 		}
 		for _, b := range ch.had {
 			if !slices.Contains(ch.in, b) {
-				rec.Ops = append(rec.Ops, Op{Remove, place(b)})
+				rec.Ops = append(rec.Ops, Op{Code: Remove, Key: place(b)})
 			}
 		}
 		for _, b := range ch.in {
@@ -140,7 +140,7 @@ func (w *world) call(changes ...change) ApplyCall {
 			if strings.HasPrefix(b, "email.") {
 				code = AddUnique
 			}
-			rec.Ops = append(rec.Ops, Op{code, place(b)})
+			rec.Ops = append(rec.Ops, Op{Code: code, Key: place(b)})
 		}
 		c.Records = append(c.Records, rec)
 	}

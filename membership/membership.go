@@ -101,7 +101,7 @@ func build[T, V any](d plan.Definition, noFunction bool, o []Option) *Index[T, V
 		ix.reading = f
 	}
 	if len(s.texts) > 0 && ix.encoder.name != "text" && ix.encoder.name != "any" {
-		s.wrong = append(s.wrong, fmt.Errorf("Fold and Trim are for texts, the values are %v", t))
+		s.wrong = append(s.wrong, fmt.Errorf("the options Fold and Trim are for texts, the values are %v", t))
 	}
 	d.Kind, d.Encoding = "membership", ix.encoder.name
 	d.Normalisers, d.Digest, d.Revision = s.names(), s.digest, s.revision
@@ -138,7 +138,7 @@ func (x *Index[T, V]) Entries(rec T) ([]plan.Entry, error) {
 			}
 			met[kv] = struct{}{}
 		}
-		out = append(out, plan.Entry{Index: x.definition.Name, Value: kv, Unique: x.definition.Unique})
+		out = append(out, plan.Entry{Index: x.definition.Name, Kind: plan.Set, Value: kv, Unique: x.definition.Unique})
 	}
 	if len(out) > x.settings.maxValues {
 		return nil, &index.TooLargeError{What: "values", Size: len(out), Limit: x.settings.maxValues}

@@ -19,10 +19,10 @@ func space(t require.TestingT) key.Space {
 
 func TestPlacedEntriesAreSortedAndNamedOnce(t *testing.T) {
 	placed, err := plan.Place(space(t), map[string]int{"status": 3, "email": 1}, []plan.Entry{
-		{Index: "status", Value: key.Text("new")},
-		{Index: "email", Value: key.Text("ann@x"), Unique: true},
-		{Index: "status", Value: key.Text("a")},
-		{Index: "status", Value: key.Text("new")},
+		{Index: "status", Kind: plan.Set, Value: key.Text("new")},
+		{Index: "email", Kind: plan.Set, Value: key.Text("ann@x"), Unique: true},
+		{Index: "status", Kind: plan.Set, Value: key.Text("a")},
+		{Index: "status", Kind: plan.Set, Value: key.Text("new")},
 	})
 	require.NoError(t, err)
 	require.Equal(t, []plan.Placed{
@@ -58,7 +58,7 @@ func TestAnEntryOfAnUnknownIndexIsNotPlaced(t *testing.T) {
 }
 
 func TestATokenKeepsKindAndBodyApart(t *testing.T) {
-	token := plan.NewToken(plan.Set, "status.1:new")
+	token := plan.NewToken(plan.Set, "status.1:new", "")
 	require.Equal(t, plan.Set, token.Kind())
 	require.Equal(t, "status.1:new", token.Body())
 	require.Zero(t, plan.Token("").Kind())

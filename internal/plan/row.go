@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -75,7 +76,17 @@ func Split(s string) ([]Token, error) {
 		if len(p) < 2 {
 			return nil, fmt.Errorf("%w: entry %d is empty", ErrRow, i)
 		}
-		if Kind(p[0]) != Set {
+		body, prefix, lexical := strings.Cut(p[1:], "\t")
+		switch Kind(p[0]) {
+		case Set, Ranked:
+			if lexical {
+				return nil, fmt.Errorf("%w: entry %d has a prefix", ErrRow, i)
+			}
+		case Lexical:
+			if _, err := hex.DecodeString(prefix); err != nil || !lexical || body == "" {
+				return nil, fmt.Errorf("%w: entry %d has no prefix", ErrRow, i)
+			}
+		default:
 			return nil, fmt.Errorf("%w: entry %d is of an unknown kind %q", ErrRow, i, p[0])
 		}
 		out[i] = Token(p)

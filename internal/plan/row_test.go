@@ -12,7 +12,7 @@ import (
 
 func tokens() *rapid.Generator[plan.Token] {
 	return rapid.Map(rapid.StringMatching(`[a-z_]{1,8}\.[1-9][0-9]{0,2}:[ -~é]{0,20}`), func(body string) plan.Token {
-		return plan.NewToken(plan.Set, body)
+		return plan.NewToken(plan.Set, body, "")
 	})
 }
 

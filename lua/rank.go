@@ -1,0 +1,88 @@
+package lua
+
+import (
+	"context"
+	"strings"
+)
+
+// RankCall asks for one page of a ranked key.
+type RankCall struct {
+	Meta, Expiry, Floor, Entries string
+	State                        string // state field of the index
+	Body                         string // of the entry: its field in the floor hash
+	Lexical                      bool
+	Descending                   bool
+	Limit                        int
+	Min, Max                     string // as ZCOUNT, or for lexical keys ZLEXCOUNT, takes them
+	AfterScore, AfterMember      string // the pair after which the page begins, both "" at the start
+	MaxAge, Unit                 int64  // in microseconds, 0 without
+	// PrefixSize is how many bytes of a lexical member stand before the id; -1 where they end with the bytes 0 and 1.
+	PrefixSize int
+}
+
+// Pair is one member of a ranked key with its score as the server writes it.
+type Pair struct{ Member, Score string }
+
+// FloorMark is the best that a ranked key has trimmed. Raw is as stored, for a compare-and-swap.
+type FloorMark struct {
+	Raw  string
+	Pair Pair
+}
+
+// RankReply is one page.
+type RankReply struct {
+	Pairs  []Pair
+	Floor  FloorMark // Raw is "" if nothing was trimmed
+	Hidden int64     // left out because their records are due
+	More   bool      // members follow the page
+	Size   int64     // members within the bounds, due ones included
+}
+
+// Rank reads one page in order. Errors: *StateError if the index is not ready, ErrNotEntered, *KeyTypeError.
+func (r *Runner) Rank(ctx context.Context, c RankCall) (RankReply, error) {
+	keys := []string{c.Meta, c.Expiry, c.Floor, c.Entries}
+	kind, direction := "z", "asc"
+	if c.Lexical {
+		kind = "l"
+	}
+	if c.Descending {
+		direction = "desc"
+	}
+	args := []any{
+		c.State, c.Body, kind, direction, c.Limit, c.Min, c.Max, c.AfterScore, c.AfterMember, "", "", "",
+	}
+	if c.MaxAge > 0 {
+		args[9], args[10] = c.MaxAge, c.Unit
+	}
+	if c.PrefixSize >= 0 {
+		args[11] = c.PrefixSize
+	}
+	list, err := r.run(ctx, rankScript, keys, fixed(args))
+	if err != nil {
+		return RankReply{}, err
+	}
+	rep := reply{rankScript.name, list, keys}
+	if err := rep.refusal(0); err != nil {
+		return RankReply{}, err
+	}
+	if len(list) < 5 || len(list)%2 == 0 {
+		return RankReply{}, rep.unexpected()
+	}
+	out := RankReply{
+		Hidden: rep.number(2), More: rep.text(3) == "1", Size: rep.number(4), Pairs: make([]Pair, 0, (len(list)-5)/2),
+	}
+	if raw := rep.text(1); raw != "" {
+		out.Floor = parseFloor(raw)
+	}
+	for i := 5; i < len(list); i += 2 {
+		out.Pairs = append(out.Pairs, Pair{rep.text(i), rep.text(i + 1)})
+	}
+	return out, nil
+}
+
+// parseFloor takes a floor apart: how many trims, a space, the score, a space, the member.
+func parseFloor(raw string) FloorMark {
+	_, pair, _ := strings.Cut(raw, " ")
+	score, member, _ := strings.Cut(pair, " ")
+	return FloorMark{Raw: raw, Pair: Pair{Member: member, Score: score}}
+}
