@@ -18,5 +18,14 @@ type Index[T any] interface {
 	Readings(text string) ([]key.Value, error)
 }
 
+// RankedIndex is an index that holds its records in order. Package ranked makes them.
+type RankedIndex[T any] interface {
+	Index[T]
+	// DecodeScore gives the score that stands in a ranked key: its text, or for a lexical key what its members begin with.
+	DecodeScore(raw string) Score
+	// ReadOrder is the order from one end of the index that a person asks for by name: within is a text for the group.
+	ReadOrder(descending bool, limit int, within *string) (Order[T], error)
+}
+
 // Definition describes an index, for programs that handle declarations without their types.
 type Definition = plan.Definition

@@ -12,7 +12,7 @@ import (
 func (c *Collection[T]) PutEncoded(ctx context.Context, raw [][]byte) ([]Outcome, error) {
 	writes := make([]*write, len(raw))
 	for i, b := range raw {
-		rec, err := c.decode("", b)
+		rec, err := c.entity.options.Codec.Decode("", b)
 		if err != nil {
 			writes[i] = &write{err: c.fail("put", "", "", fmt.Errorf("%w: %w", ErrInvalid, err))}
 			continue

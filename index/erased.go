@@ -29,6 +29,8 @@ type Declared interface {
 type Opened interface {
 	// Declared is the declaration that was opened.
 	Declared() Declared
+	// Inspect says what is wrong with the bytes of a record by itself, and its id, without asking the store.
+	Inspect(raw []byte) (id string, err error)
 	// PutEncoded decodes records and puts them, as PutMany does: outcomes are aligned with raw, and a record that does not
 	// decode is an outcome with an error. The codec must find the id in the bytes.
 	PutEncoded(ctx context.Context, raw [][]byte) ([]Outcome, error)

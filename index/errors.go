@@ -20,8 +20,11 @@ var (
 	ErrTooLarge    = errors.New("lockstep: too large")
 	ErrInvalid     = errors.New("lockstep: invalid")
 	ErrUndecodable = errors.New("lockstep: a stored record does not decode")
+	ErrCursor      = errors.New("lockstep: not a cursor of this query")
 	ErrUnsupported = errors.New("lockstep: not supported")
 
+	// ErrIncomplete says that a sequence or a count is right but may be short: the index has trimmed what would follow.
+	ErrIncomplete = errors.New("lockstep: the index has trimmed what may belong here")
 	// ErrUnknown says that the reply was lost and the outcome cannot be decided any more: the write has happened, or not,
 	// or has been overwritten since. It is never half done. Reading the record tells.
 	ErrUnknown = lua.ErrUnknown

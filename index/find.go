@@ -17,7 +17,8 @@ const (
 	maxDistinct = 1 << 20
 )
 
-// Find gives the records that match a condition, in no order, each once. Ids are read a page at a time and the records
+// Find gives the records that match a condition, in no order, each once; or those of an order or of a range of scores, in
+// order, with ErrIncomplete at the end where the index has trimmed what may belong to them. Ids are read a page at a time and the records
 // after them, so that nothing blocks the server; each record is checked again when it is loaded: one that no longer has
 // the value is left out, as is one that has vanished. A record that has the value throughout the query is found; one that
 // gets or loses it meanwhile may be found or not. Repetitions, which the server may produce while a set of over a thousand
@@ -30,12 +31,12 @@ const (
 func (c *Collection[T]) Find(ctx context.Context, clauses ...Clause[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
-		cond, err := c.one(clauses)
+		q, err := c.query(clauses)
 		if err != nil {
 			yield(zero, c.fail("find", "", "", err))
 			return
 		}
-		for m, err := range c.matches(ctx, cond) {
+		for m, err := range c.found(ctx, q) {
 			if err != nil {
 				yield(zero, err)
 				return
@@ -47,27 +48,79 @@ func (c *Collection[T]) Find(ctx context.Context, clauses ...Clause[T]) iter.Seq
 	}
 }
 
+// found gives the records of a query: in order for an order or a range of scores, else in none.
+func (c *Collection[T]) found(ctx context.Context, q part[T]) iter.Seq2[match[T], error] {
+	if q.order == nil {
+		return c.matches(ctx, q.cond)
+	}
+	return func(yield func(match[T], error) bool) {
+		w, err := c.walk(*q.order)
+		if err != nil {
+			yield(match[T]{}, c.fail("find", "", q.order.name(), err))
+			return
+		}
+		given := 0
+		for m, err := range w.matches(ctx, q.order.spec.Limit) {
+			if !yield(m.match, err) || err != nil {
+				return
+			}
+			given++
+		}
+		if !w.complete(q.order.spec.Limit > 0 && given == q.order.spec.Limit) {
+			yield(match[T]{}, c.fail("find", "", q.order.name(), ErrIncomplete))
+		}
+	}
+}
+
 // IDs gives the ids of the records that match a condition, in no order, each once, as Find does but without loading the
 // records: an id of a record that was evicted or removed by hand is given too, one of an expired record is not.
 //
 // Cost: one round trip per 1000 ids.
 func (c *Collection[T]) IDs(ctx context.Context, clauses ...Clause[T]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		cond, err := c.one(clauses)
+		q, err := c.query(clauses)
 		if err != nil {
 			yield("", c.fail("find", "", "", err))
 			return
 		}
-		for page, err := range c.pages(ctx, cond) {
-			if err != nil {
-				yield("", err)
-				return
-			}
+		for page, err := range c.idPages(ctx, q) {
 			for _, id := range page {
 				if !yield(id, nil) {
 					return
 				}
 			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+		}
+	}
+}
+
+// idPages gives the ids of a query, page by page.
+func (c *Collection[T]) idPages(ctx context.Context, q part[T]) iter.Seq2[[]string, error] {
+	if q.order == nil {
+		return c.pages(ctx, q.cond)
+	}
+	return func(yield func([]string, error) bool) {
+		w, err := c.walk(*q.order)
+		if err != nil {
+			yield(nil, c.fail("find", "", q.order.name(), err))
+			return
+		}
+		given := 0
+		for page, err := range w.ids(ctx, q.order.spec.Limit) {
+			ids := make([]string, len(page))
+			for i, s := range page {
+				ids[i] = s.id
+			}
+			given += len(ids)
+			if !yield(ids, err) || err != nil {
+				return
+			}
+		}
+		if !w.complete(q.order.spec.Limit > 0 && given == q.order.spec.Limit) {
+			yield(nil, c.fail("find", "", q.order.name(), ErrIncomplete))
 		}
 	}
 }
@@ -75,38 +128,48 @@ func (c *Collection[T]) IDs(ctx context.Context, clauses ...Clause[T]) iter.Seq2
 // One gives the record that holds a value of a unique index, ErrNotFound if there is none. Two round trips.
 func (c *Collection[T]) One(ctx context.Context, k Key[T]) (T, error) {
 	var zero T
-	cond, err := c.one([]Clause[T]{k})
+	q, err := c.query([]Clause[T]{k})
 	if err != nil {
 		return zero, c.fail("one", "", "", err)
 	}
 	// Between the two round trips the value may pass from one record to another; a second look finds the new holder.
 	for range 2 {
-		for m, err := range c.matches(ctx, cond) {
+		for m, err := range c.matches(ctx, q.cond) {
 			return m.rec, err
 		}
 	}
-	return zero, c.fail("one", "", cond.index.Name(), ErrNotFound)
+	return zero, c.fail("one", "", q.cond.index.Name(), ErrNotFound)
 }
 
-// one takes the single condition out of the clauses of a query and checks that it is about this entity type.
-func (c *Collection[T]) one(clauses []Clause[T]) (Cond[T], error) {
+// query takes the single clause of a query and checks that it is about this entity type. A range of scores becomes the
+// order from the end that its index keeps.
+func (c *Collection[T]) query(clauses []Clause[T]) (part[T], error) {
 	if len(clauses) != 1 {
-		return Cond[T]{}, fmt.Errorf("%w: a query takes exactly one condition, not %d", ErrUnsupported, len(clauses))
+		return part[T]{}, fmt.Errorf("%w: a query takes exactly one condition or order, not %d", ErrUnsupported, len(clauses))
 	}
 	if clauses[0] == nil {
-		return Cond[T]{}, fmt.Errorf("%w: the condition is nil", ErrInvalid)
+		return part[T]{}, fmt.Errorf("%w: the condition is nil", ErrInvalid)
 	}
-	cond := clauses[0].clause()
+	q := clauses[0].clause()
+	if q.order != nil {
+		o, err := c.ordered(*q.order, nil)
+		return part[T]{order: &o}, err
+	}
 	switch {
-	case cond.index == nil:
-		return cond, fmt.Errorf("%w: the condition has no index", ErrInvalid)
-	case cond.err != nil:
-		return cond, &Error{Index: cond.index.Name(), Err: invalid(cond.err)}
+	case q.cond.index == nil:
+		return q, fmt.Errorf("%w: the condition has no index", ErrInvalid)
+	case q.cond.err != nil:
+		return q, &Error{Index: q.cond.index.Name(), Err: invalid(q.cond.err)}
 	}
-	if declared, ok := c.entity.index(cond.index.Name()); !ok || declared != cond.index {
-		return cond, &Error{Index: cond.index.Name(), Err: fmt.Errorf("%w: the index is not one of %s", ErrInvalid, c.entity)}
+	if err := c.declared(q.cond.index); err != nil {
+		return q, err
 	}
-	return cond, nil
+	if q.cond.span != nil {
+		spec := *q.cond.span
+		spec.Descending = !spec.Bound.Low
+		q.order = &Order[T]{index: q.cond.index.(RankedIndex[T]), spec: spec}
+	}
+	return q, nil
 }
 
 // match is one record that a query found.

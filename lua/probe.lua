@@ -26,7 +26,7 @@ local steps = {
   {'SADD', key, 'm'}, {'SCARD', key}, {'SRANDMEMBER', key}, {'SMEMBERS', key}, {'SSCAN', key, '0'}, {'SMISMEMBER', key, 'm'},
   {'SREM', key, 'm'}, {'DEL', key},
   {'ZADD', key, '1', 'm'}, {'ZMSCORE', key, 'm'}, {'ZSCORE', key, 'm'}, {'ZCARD', key}, {'ZCOUNT', key, '-inf', '+inf'},
-  {'ZLEXCOUNT', key, '-', '+'}, {'ZRANGE', key, '0', '-1'}, {'ZREVRANGE', key, '0', '-1'},
+  {'ZLEXCOUNT', key, '-', '+'}, {'ZRANGE', key, '0', '-1'}, {'ZREVRANGE', key, '0', '-1'}, {'ZRANK', key, 'm'},
   {'ZRANGEBYSCORE', key, '-inf', '+inf', 'LIMIT', '0', '1'}, {'ZREMRANGEBYSCORE', key, '5', '6'},
   {'ZREMRANGEBYRANK', key, '5', '6'}, {'ZREM', key, 'm'}, {'DEL', key},
 }

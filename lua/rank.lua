@@ -11,7 +11,8 @@
 --   2  body of the entry: its field in floor
 --   3  kind: 'z' by score, 'l' by the bytes of the members
 --   4  direction: 'desc' or 'asc'
---   5  page size
+--   5  page size; 0 asks for size and hidden alone (by the bytes of the members with lifetimes about: more is '1', and
+--      hidden is not known)
 --   6  lower bound, 7 upper bound: as ZCOUNT takes them for 'z' ('-inf', '5', '(5'), as ZLEXCOUNT for 'l' ('-', '[x', '(x')
 --   8  score and 9 member after which the page begins, '' and '' at the start; for 'l' only the member counts
 --   10 largest age and 11 unit of the scores, in microseconds, '' and '' without
@@ -68,6 +69,9 @@ local low, high = below(ARGV[6]), size - above(ARGV[7])
 if ARGV[10] ~= '' then
   local t = redis.call('TIME')
   local oldest = (t[1] * 1000000 + t[2] - ARGV[10]) / ARGV[11]
+  -- What was trimmed is out of the window by now, all of it.
+  local best = floor and tonumber(string.match(floor, '^%d+ (%S+)'))
+  if best and best < oldest then floor = false end
   low = math.max(low, redis.call('ZCOUNT', key, '-inf', '(' .. string.format('%.17g', oldest)))
 end
 local within = math.max(0, high - low)
@@ -113,6 +117,25 @@ end
 local reply = {'ok', floor or '', 0, '0', within}
 local due = redis.call('EXISTS', KEYS[2]) == 1
 local now = due and clock()
+if limit == 0 then
+  -- Only the size is asked for: how many of them are due.
+  if not due or within == 0 then return reply end
+  if lexical then
+    reply[4] = '1'
+    return reply
+  end
+  local from, text = 0, string.format('%.0f', now)
+  while true do
+    local ids = redis.pcall('ZRANGEBYSCORE', KEYS[2], '-inf', text, 'LIMIT', from, 1000)
+    if ids['err'] then return typed(2, 'zset', ids) end
+    for _, id in ipairs(ids) do
+      local rank = redis.call('ZRANK', key, id)
+      if rank and rank >= low and rank < high then reply[3] = reply[3] + 1 end
+    end
+    if #ids < 1000 then return reply end
+    from = from + 1000
+  end
+end
 local taken = 0
 while low < high and taken < limit do
   local count = math.min(limit - taken, high - low, 500)

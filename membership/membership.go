@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/internal/typed"
 	"github.com/lockstep-go/lockstep/key"
 )
 
@@ -17,7 +18,7 @@ type Index[T, V any] struct {
 	settings   settings
 	normalise  []func(V) V
 	reading    func(string) ([]V, error)
-	encoder    encoder
+	encoder    typed.Encoder
 }
 
 // UniqueIndex is an index of which at most one record holds each value.
@@ -82,7 +83,7 @@ func build[T, V any](d plan.Definition, noFunction bool, o []Option) *Index[T, V
 	}
 	t := reflect.TypeFor[V]()
 	var err error
-	if ix.encoder, err = encoderOf(t); err != nil {
+	if ix.encoder, err = typed.Of(t); err != nil {
 		s.wrong = append(s.wrong, err)
 	}
 	for _, fn := range s.normalise {
@@ -100,10 +101,10 @@ func build[T, V any](d plan.Definition, noFunction bool, o []Option) *Index[T, V
 		}
 		ix.reading = f
 	}
-	if len(s.texts) > 0 && ix.encoder.name != "text" && ix.encoder.name != "any" {
+	if len(s.texts) > 0 && ix.encoder.Name != "text" && ix.encoder.Name != "any" {
 		s.wrong = append(s.wrong, fmt.Errorf("the options Fold and Trim are for texts, the values are %v", t))
 	}
-	d.Kind, d.Encoding = "membership", ix.encoder.name
+	d.Kind, d.Encoding = "membership", ix.encoder.Name
 	d.Normalisers, d.Digest, d.Revision = s.names(), s.digest, s.revision
 	d.Err = errors.Join(s.wrong...)
 	ix.definition = d
@@ -156,7 +157,7 @@ func (x *Index[T, V]) value(v V) (key.Value, error) {
 		kv = key.Text(s)
 	} else {
 		var err error
-		if kv, err = x.encoder.encode(reflect.ValueOf(v)); err != nil {
+		if kv, err = x.encoder.Encode(reflect.ValueOf(v)); err != nil {
 			return key.Value{}, err
 		}
 	}
@@ -183,7 +184,7 @@ func (x *Index[T, V]) Readings(text string) ([]key.Value, error) {
 		}
 		return x.values(values)
 	}
-	read, err := x.encoder.read(text)
+	read, err := x.encoder.Read(text)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,20 @@
+// Package cli is the command-line tool of Lockstep: load, get, put, delete, find and count records, take keys apart, print
+// the ACL rule of an entity type, and a demonstration.
+//
+// A program embeds it with the entity types that it declares, so that operators work with exactly its indexes and codecs:
+//
+//	os.Exit(cli.New(Accounts, Orders).Run(ctx, os.Args[1:]))
+//
+// Without an entity type every command takes one from a schema file (-s), which declares indexes over the fields of JSON
+// objects. That is the program cmd/lockstep. Both run the same commands; a schema file is only another way to make an
+// index.Declared.
+//
+// # Exit codes
+//
+//	0  fine
+//	1  a record was not found, refused or in conflict: the data is to blame
+//	2  wrong usage, a wrong schema file, or the work could not be done: no server, no permission, interrupted
+//
+// Results go to standard output. Errors go to standard error, one line each, and name entity, id and index where they are
+// known; with --json each is an object {"error": "..."}.
+package cli

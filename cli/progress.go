@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// progress is the bar of a long command on standard error, nothing where that is no terminal.
+type progress struct {
+	bar   *progressbar.ProgressBar
+	bytes bool // counts bytes, of a known total; else records
+	shut  bool
+}
+
+// newProgress begins a bar over size bytes, or a count of records where the size is not known (-1).
+func (s *session) newProgress(size int64) *progress {
+	p := &progress{bytes: size >= 0}
+	if !s.errTerminal {
+		return p
+	}
+	o := []progressbar.Option{
+		progressbar.OptionSetWriter(s.app.Stderr),
+		progressbar.OptionSetDescription("loading"),
+		progressbar.OptionThrottle(100 * time.Millisecond),
+		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionUseANSICodes(true),
+	}
+	if p.bytes {
+		o = append(o, progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true))
+	} else {
+		size = -1
+		o = append(o, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("records"))
+	}
+	p.bar = progressbar.NewOptions64(size, o...)
+	return p
+}
+
+// at moves the bar.
+func (p *progress) at(bytes int64, records int) {
+	if p == nil || p.bar == nil || p.shut {
+		return
+	}
+	p.bar.Describe(fmt.Sprintf("%d records", records))
+	if p.bytes {
+		_ = p.bar.Set64(bytes)
+		return
+	}
+	_ = p.bar.Set(records)
+}
+
+// clear makes room for a line of text; the bar comes back when it moves.
+func (p *progress) clear() {
+	if p != nil && p.bar != nil && !p.shut {
+		_ = p.bar.Clear()
+	}
+}
+
+// close takes the bar away.
+func (p *progress) close() {
+	if p != nil && p.bar != nil && !p.shut {
+		_ = p.bar.Clear()
+		_ = p.bar.Exit()
+		p.shut = true
+	}
+}
