@@ -24,6 +24,7 @@ type Collection[T any] struct {
 	readOnly bool
 	schema   atomic.Pointer[schema]
 	seen     atomic.Int64 // the partition's write counter as last seen
+	gather   gatherer
 }
 
 // schema is what the catalog assigned to a declaration.

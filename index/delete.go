@@ -16,8 +16,7 @@ func (c *Collection[T]) Delete(ctx context.Context, id string, o ...WriteOption)
 	if err := w.options(o); err != nil && w.err == nil {
 		w.err = c.fail(w.op, id, "", err)
 	}
-	c.apply(ctx, []*write{w})
-	return w.err
+	return c.submit(ctx, w)
 }
 
 func (c *Collection[T]) prepareDelete(id string) *write {

@@ -22,6 +22,10 @@ type OpenOptions struct {
 	Events Events
 	// Retry bounds waiting and repeating: 30 s with pauses of 2 to 250 ms by default.
 	Retry Retry
+	// DirectWrites is how many single writes are on their way at once before further ones are gathered and share a round
+	// trip; DefaultDirectWrites by default, negative to gather nothing. Gathering costs a caller at most the rest of the
+	// call that is on its way, and many callers together write several times as much.
+	DirectWrites int
 	// ReadOnly opens for queries only, without writing anything: for replicas, and for users without the right to write.
 	// The declaration must have been opened for writing before; writes answer ErrReadOnly.
 	ReadOnly bool
@@ -63,6 +67,10 @@ func Open[T any](ctx context.Context, rdb redis.UniversalClient, e *Entity[T], o
 		return nil, &Error{Op: "open", Entity: e.String(), Err: err}
 	}
 	c := &Collection[T]{entity: e, rdb: rdb, part: part, events: opts.Events, readOnly: opts.ReadOnly}
+	c.gather.limit = opts.DirectWrites
+	if c.gather.limit == 0 {
+		c.gather.limit = DefaultDirectWrites
+	}
 	var onRetry func(lua.Attempt)
 	if opts.Events.Retry != nil {
 		onRetry = func(a lua.Attempt) { opts.Events.Retry(a.Script, a.N, a.Err) }

@@ -48,9 +48,7 @@ func (c *Collection[T]) Replace(ctx context.Context, rec T, o ...WriteOption) er
 }
 
 func (c *Collection[T]) write(ctx context.Context, op string, mode lua.Mode, rec T, o []WriteOption) error {
-	w := c.prepare(op, mode, rec, o)
-	c.apply(ctx, []*write{w})
-	return w.err
+	return c.submit(ctx, c.prepare(op, mode, rec, o))
 }
 
 // prepare turns a record into a write: everything that can be wrong with it is found here, before anything is sent.

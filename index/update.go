@@ -123,14 +123,13 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 			w.err = c.fail(op, id, "", fmt.Errorf("%w: the update changed the id", ErrInvalid))
 		}
 		w.lifetime, w.writeID = lua.Keep, writeID
-		c.apply(ctx, []*write{w})
-		switch {
-		case w.err == nil:
+		switch err := c.submit(ctx, w); {
+		case err == nil:
 			return rec, nil
-		case errors.Is(w.err, ErrChanged) && !opts.hasToken:
+		case errors.Is(err, ErrChanged) && !opts.hasToken:
 			continue
 		default:
-			return zero, w.err
+			return zero, err
 		}
 	}
 	return zero, c.fail(op, id, "", ErrContended)

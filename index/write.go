@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
 	"github.com/lockstep-go/lockstep/lua"
@@ -28,6 +29,14 @@ type write struct {
 
 	err     error
 	applied bool
+	ended   func() // tells a caller that waits elsewhere, nil without one
+}
+
+// end tells the caller of a write, if it waits elsewhere, that the write is at its end.
+func (w *write) end() {
+	if w.ended != nil {
+		w.ended()
+	}
 }
 
 // collect is a record that may have vanished and left entries.
@@ -73,6 +82,13 @@ func (c *Collection[T]) apply(ctx context.Context, writes []*write) {
 				c.failAll(rest, fmt.Errorf("not sent, an earlier batch failed: %w", err))
 				return
 			}
+			queue = rest
+			continue
+		}
+		for _, w := range batch {
+			if !slices.Contains(again, w) {
+				w.end()
+			}
 		}
 		queue = append(again, rest...)
 	}
@@ -86,6 +102,7 @@ func (c *Collection[T]) failAll(writes []*write, err error) {
 		if w.err == nil {
 			w.err = c.fail(w.op, w.id, "", err)
 		}
+		w.end()
 	}
 }
 
