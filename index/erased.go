@@ -42,6 +42,9 @@ type Opened interface {
 	FindIDs(ctx context.Context, index, text string) iter.Seq2[string, error]
 	// CountOf counts them.
 	CountOf(ctx context.Context, index, text string) (int64, error)
+	// TopEncoded gives a page of a ranked index that is known by name, as Top does. A membership index, which holds no
+	// order, is ErrUnsupported.
+	TopEncoded(ctx context.Context, q TopRequest) (TopResult, error)
 	// DeleteMany removes records and their entries.
 	DeleteMany(ctx context.Context, ids []string) ([]Outcome, error)
 	// RecordKey is the key at which the record of an id is stored.
