@@ -92,7 +92,7 @@ type session struct {
 func newRootCommand(s *session) *cobra.Command {
 	root := &cobra.Command{
 		Use:   s.app.Name,
-		Short: "Secondary indexes on Redis: load, find, count and look inside",
+		Short: "Secondary indexes on Redis: load, find, rank, verify and repair",
 		Long: `Lockstep keeps secondary indexes on Redis: a write moves a record and all of its index entries in one step.
 
 ` + s.sourceHelp() + `
@@ -105,12 +105,14 @@ The server is given by --redis or LOCKSTEP_REDIS:
   redis://sentinel:26379?master_name=main      the primary that Sentinel names; &addr= for more sentinels
 Its password is best in LOCKSTEP_REDIS_PASSWORD or in a file (--password-file).
 
-Exit codes: 0 fine; 1 not found, refused or in conflict; 2 wrong usage or could not run.`,
+Exit codes: 0 fine; 1 not found, refused, in conflict or found damaged; 2 wrong usage or could not run. Those of verify,
+repair and build say more: see their help.`,
 		Example: s.examples(
 			"demo",
 			"load quakes.jsonl",
 			"count status=automatic",
 			"find status=automatic --limit 3",
+			"top recent -n 20",
 		),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -145,6 +147,7 @@ Exit codes: 0 fine; 1 not found, refused or in conflict; 2 wrong usage or could 
 	}
 	root.AddCommand(
 		newLoadCommand(s), newGetCommand(s), newPutCommand(s), newDeleteCommand(s), newFindCommand(s), newCountCommand(s),
+		newTopCommand(s), newVerifyCommand(s), newRepairCommand(s), newBuildCommand(s),
 		newKeyCommand(s), newACLCommand(s), newDemoCommand(s),
 	)
 	return root
@@ -187,6 +190,9 @@ func (s *session) run(fn func(ctx context.Context, args []string) error) func(*c
 	}
 }
 
-func indent(text string) string {
-	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ")
+func indent(text string) string { return prefixed(strings.TrimSuffix(text, "\n"), "  ") }
+
+// prefixed puts a prefix before every line of a text.
+func prefixed(text, prefix string) string {
+	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
 }

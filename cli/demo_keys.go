@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,70 +17,142 @@ import (
 // cleanUpTime bounds the removal of the demonstration's keys, which also runs after Ctrl-C.
 const cleanUpTime = 30 * time.Second
 
-// keys shows a handful of the raw keys, one of each kind, as redis-cli would.
+// sizes are the commands that give the size of a key, by its type.
+var sizes = map[string]string{"string": "STRLEN", "set": "SCARD", "zset": "ZCARD", "hash": "HLEN"}
+
+// keys shows the raw keys, one of each kind, and what redis-cli says about some of them.
 func (d *demo) keys() error {
-	d.title("5  What is on the server: plain Redis, no module")
-	all, err := d.scan(d.ctx)
+	d.title("4  What is on the server: plain Redis, no module")
+	all, err := d.scan(d.ctx, d.target.Space().Prefix())
 	if err != nil {
 		return err
 	}
-	shown := map[string]bool{}
+	g := grid{header: []string{"one of each kind", "type", "size", "", "key"}, right: []int{3}}
+	met := map[string]string{} // kind -> its key
 	for _, k := range all {
 		p, err := key.Parse(k)
 		if err != nil {
 			return err
 		}
-		if group := p.Kind.String() + " " + p.Index; !shown[group] {
-			shown[group] = true
-			if err := d.show(k, p); err != nil {
-				return err
-			}
+		what := p.Kind.String()
+		if p.Kind == key.KindIndex {
+			what = "index " + p.Index
+		}
+		if met[what] != "" {
+			continue
+		}
+		met[what] = k
+		kind, err := d.rdb.Type(d.ctx, k).Result()
+		if err != nil {
+			return err
+		}
+		n, err := d.rdb.Do(d.ctx, sizes[kind], k).Int64()
+		if err != nil {
+			return err
+		}
+		g.rows = append(g.rows, []string{what, kind, sizes[kind], fmt.Sprint(n), k})
+	}
+	if err := d.s.grid(g, "  "); err != nil {
+		return err
+	}
+	d.say("  ... %d keys in all; as redis-cli shows them:", len(all))
+	id := newest(1)[0]
+	record, err := d.quakes.RecordKey(id)
+	if err != nil {
+		return err
+	}
+	for _, command := range [][]any{
+		{"GET", record},
+		{"SISMEMBER", met["index net"], id},
+		{"ZREVRANGE", met["index recent"], 0, 1, "WITHSCORES"},
+		{"HGET", met["manifest"], id},
+	} {
+		if err := d.typed(command); err != nil {
+			return err
 		}
 	}
-	d.say("  ... %d keys in all", len(all))
 	return nil
 }
 
-// show prints one key with its type and size.
-func (d *demo) show(k string, p key.Parsed) error {
-	kind, err := d.rdb.Type(d.ctx, k).Result()
-	if err != nil {
+// typed shows a command and its reply as redis-cli does.
+func (d *demo) typed(command []any) error {
+	reply, err := d.rdb.Do(d.ctx, command...).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return err
 	}
-	var n int64
-	command := ""
-	switch kind {
-	case "string":
-		command = "STRLEN"
-		n, err = d.rdb.StrLen(d.ctx, k).Result()
-	case "set":
-		command = "SCARD"
-		n, err = d.rdb.SCard(d.ctx, k).Result()
-	case "zset":
-		command = "ZCARD"
-		n, err = d.rdb.ZCard(d.ctx, k).Result()
-	case "hash":
-		command = "HLEN"
-		n, err = d.rdb.HLen(d.ctx, k).Result()
+	d.say("\n  > %s", strings.TrimSpace(fmt.Sprintln(command...)))
+	for _, line := range replyLines(reply) {
+		d.say("  %s", cut(line, d.s.width()-2))
 	}
-	if err != nil {
-		return err
-	}
-	what := p.Kind.String()
-	if p.Kind == key.KindIndex {
-		what = "index " + p.Index
-	}
-	d.say("  %-12s %-7s %-7s %-60s %s", what, kind, command, k, d.bold(fmt.Sprintf("%5d", n)))
 	return nil
+}
+
+// replyLines writes a reply as redis-cli does.
+func replyLines(reply any) []string {
+	switch v := reply.(type) {
+	case nil:
+		return []string{"(nil)"}
+	case int64:
+		return []string{fmt.Sprintf("(integer) %d", v)}
+	case string:
+		return []string{quoted(v)}
+	case []any:
+		var out []string
+		for i, element := range v {
+			for _, line := range replyLines(element) {
+				out = append(out, fmt.Sprintf("%d) %s", i+1, line))
+			}
+		}
+		return out
+	default:
+		return []string{fmt.Sprint(v)}
+	}
+}
+
+// quoted writes bytes as redis-cli does: \xNN for all that is not printable ASCII.
+func quoted(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range []byte(text) {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
 }
 
 // cleanUp removes every key of the demonstration, whatever ended it.
 func (d *demo) cleanUp() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), cleanUpTime)
 	defer cancel()
-	removed := 0
-	prefix := d.target.Space().Prefix()
-	err := d.eachPrimary(ctx, func(node redis.Cmdable) error {
+	removed, err := removePrefix(ctx, d.rdb, d.owner+":")
+	if err != nil {
+		return fmt.Errorf("keys of the demonstration are left under %s: %w", d.owner, err)
+	}
+	d.title("Cleaned up")
+	d.say("  %d keys removed, none left under %s:", removed, d.owner)
+	return nil
+}
+
+// scan gives every key with a prefix, sorted.
+func (d *demo) scan(ctx context.Context, prefix string) ([]string, error) {
+	return keysWith(ctx, d.rdb, prefix)
+}
+
+// removePrefix removes every key with a prefix and looks again.
+func removePrefix(ctx context.Context, rdb redis.UniversalClient, prefix string) (removed int, err error) {
+	err = eachPrimary(ctx, rdb, func(node redis.Cmdable) error {
 		keys, err := scanPrefix(ctx, node, prefix)
 		if err != nil {
 			return err
@@ -87,7 +160,7 @@ func (d *demo) cleanUp() error {
 		for batch := range slices.Chunk(keys, 500) {
 			_, err := node.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 				for _, k := range batch {
-					pipe.Del(ctx, k)
+					pipe.Unlink(ctx, k)
 				}
 				return nil
 			})
@@ -98,29 +171,21 @@ func (d *demo) cleanUp() error {
 		removed += len(keys)
 		return nil
 	})
-	left := 0
-	if err == nil {
-		var rest []string
-		if rest, err = d.scan(ctx); err == nil {
-			left = len(rest)
-		}
+	if err != nil {
+		return removed, err
 	}
-	if err == nil && left > 0 {
+	rest, err := keysWith(ctx, rdb, prefix)
+	if err == nil && len(rest) > 0 {
 		err = errors.New("some are there again")
 	}
-	if err != nil {
-		return fmt.Errorf("keys of the demonstration are left under %s: %w", prefix, err)
-	}
-	d.title("Cleaned up")
-	d.say("  %d keys removed, none left under %s", removed, prefix)
-	return nil
+	return removed, err
 }
 
-// scan gives every key of the demonstration, sorted.
-func (d *demo) scan(ctx context.Context) ([]string, error) {
+// keysWith gives every key with a prefix, sorted.
+func keysWith(ctx context.Context, rdb redis.UniversalClient, prefix string) ([]string, error) {
 	var all []string
-	err := d.eachPrimary(ctx, func(node redis.Cmdable) error {
-		keys, err := scanPrefix(ctx, node, d.target.Space().Prefix())
+	err := eachPrimary(ctx, rdb, func(node redis.Cmdable) error {
+		keys, err := scanPrefix(ctx, node, prefix)
 		all = append(all, keys...)
 		return err
 	})
@@ -139,10 +204,10 @@ func scanPrefix(ctx context.Context, node redis.Cmdable, prefix string) ([]strin
 }
 
 // eachPrimary calls fn for every primary of a cluster, or once for a single server, one after another.
-func (d *demo) eachPrimary(ctx context.Context, fn func(redis.Cmdable) error) error {
-	cluster, ok := d.rdb.(*redis.ClusterClient)
+func eachPrimary(ctx context.Context, rdb redis.UniversalClient, fn func(redis.Cmdable) error) error {
+	cluster, ok := rdb.(*redis.ClusterClient)
 	if !ok {
-		return fn(d.rdb)
+		return fn(rdb)
 	}
 	var one sync.Mutex
 	return cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
@@ -150,23 +215,4 @@ func (d *demo) eachPrimary(ctx context.Context, fn func(redis.Cmdable) error) er
 		defer one.Unlock()
 		return fn(node)
 	})
-}
-
-// title begins a part.
-func (d *demo) title(format string, args ...any) {
-	d.say("\n%s", d.bold(fmt.Sprintf(format, args...)))
-}
-
-// command shows what one would type for the lines that follow.
-func (d *demo) command(text string) { d.say("  %s %s", d.s.app.Name, text) }
-
-// say prints lines of the demonstration; errors of the output show when it is flushed.
-func (d *demo) say(format string, args ...any) { _, _ = fmt.Fprintf(d.s.out, format+"\n", args...) }
-
-// bold highlights a text on a terminal.
-func (d *demo) bold(text string) string {
-	if !d.s.outTerminal || d.s.app.Getenv("NO_COLOR") != "" {
-		return text
-	}
-	return "\x1b[1;36m" + text + "\x1b[0m"
 }

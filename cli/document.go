@@ -18,10 +18,18 @@ import (
 // are exact: 1, 1.0 and 1e0 are one value, 2^53 and 2^53+1 are two. "" is a value of a membership index and none of a
 // unique one. An object inside an indexed field is a *FieldError, as is a type other than the declared one. Field names
 // are taken literally, dots and spaces included; of a name that stands twice the last counts.
+//
+// A ranked index orders by one number, text or time of a record. Without exact a number is ordered by its nearest float64,
+// and one that a float64 cannot keep apart from others is a *FieldError: a whole number beyond 2^53, more than 17 digits.
+// With exact it is any int64, or with type: string a text in the order of its bytes. With time the field holds an instant:
+// a number since 1970 in s, ms or us, or an RFC 3339 text; its order is by the microsecond, with exact by the nanosecond,
+// and the zero time of Go has no place. The group of within is a text; the number 5 and the text "5" are one group. Null or
+// an absent field, of the score or the group, gives no entry.
 type Document struct {
 	raw    []byte
 	id     string
 	values [][]key.Value // aligned with the fields of the schema
+	places []place       // aligned with its ranked indexes
 }
 
 // ID is the id.
@@ -36,6 +44,14 @@ func (d Document) at(i int) []key.Value {
 		return nil
 	}
 	return d.values[i]
+}
+
+// place is where the document stands in one ranked index of the schema.
+func (d Document) place(i int) place {
+	if i >= len(d.places) {
+		return place{}
+	}
+	return d.places[i]
 }
 
 // FieldError reports a field of a record that cannot be what the schema says.
@@ -57,7 +73,7 @@ func (e *FieldError) Error() string {
 
 // decode reads a JSON object.
 func (s *schema) decode(raw []byte) (Document, error) {
-	d := Document{raw: raw, values: make([][]key.Value, len(s.fields))}
+	d := Document{raw: raw, values: make([][]key.Value, len(s.fields)), places: make([]place, len(s.ranks))}
 	if !utf8.Valid(raw) {
 		return d, errors.New("the record is not valid UTF-8")
 	}
@@ -79,14 +95,24 @@ func (s *schema) decode(raw []byte) (Document, error) {
 		}
 		f.seen.Store(true) // a note for the warning about absent fields; the result does not depend on it
 		if d.values[i], err = f.values(text); err != nil {
-			var fe *FieldError
-			if errors.As(err, &fe) {
-				fe.ID = d.id
-			}
-			return d, err
+			return d, of(d.id, err)
+		}
+	}
+	for i, r := range s.ranks {
+		if d.places[i], err = r.place(object); err != nil {
+			return d, of(d.id, err)
 		}
 	}
 	return d, nil
+}
+
+// of adds the id to the error of a field.
+func of(id string, err error) error {
+	var fe *FieldError
+	if errors.As(err, &fe) {
+		fe.ID = id
+	}
+	return err
 }
 
 // badJSON says what is wrong with a text, and where.

@@ -29,6 +29,11 @@ var (
 	errFailed   = errors.New("failed")
 )
 
+// exitWith ends a command whose errors are printed already with an exit code of its own.
+type exitWith int
+
+func (e exitWith) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
 // ofData reports an error that is about one record rather than about the server or the declaration.
 func ofData(err error) bool {
 	for _, cause := range []error{
@@ -54,6 +59,10 @@ func judged(err error) error {
 func (s *session) report(err error) int {
 	if err == nil {
 		return exitFine
+	}
+	var code exitWith
+	if errors.As(err, &code) {
+		return int(code)
 	}
 	var f finding
 	isFinding := errors.As(err, &f)

@@ -15,7 +15,7 @@ var kindWords = map[string]string{"string": "a text", "number": "a number", "boo
 func (f *field) values(text json.RawMessage) ([]key.Value, error) {
 	v, err := decodeValue(text)
 	if err != nil {
-		return nil, fmt.Errorf("field %q (index %s): %w", f.name, f.index, err)
+		return nil, f.about(err)
 	}
 	list, isArray := v.([]any)
 	if !isArray {
@@ -51,7 +51,7 @@ func (f *field) append(out []key.Value, v any) ([]key.Value, error) {
 		if want == "" || want == "number" {
 			n, err := key.Decimal(v.String())
 			if err != nil {
-				return nil, fmt.Errorf("field %q (index %s): %w", f.name, f.index, err)
+				return nil, f.about(err)
 			}
 			return append(out, n), nil
 		}
@@ -85,10 +85,6 @@ func (f *field) appendText(out []key.Value, text string) []key.Value {
 		}
 	}
 	return out
-}
-
-func (f *field) wrong(got, want string) error {
-	return &FieldError{Index: f.index, Field: f.name, Got: got, Want: want}
 }
 
 // reading is what a text on the command line means where the schema declares a type.

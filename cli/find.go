@@ -77,7 +77,7 @@ func newCountCommand(s *session) *cobra.Command {
 }
 
 // query opens the entity type for a condition.
-func (s *session) query(ctx context.Context, arg string) (o store, name, value string, done func(), err error) {
+func (s *session) query(ctx context.Context, arg string) (o index.Opened, name, value string, done func(), err error) {
 	done = func() {}
 	t, err := s.target()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *session) query(ctx context.Context, arg string) (o store, name, value s
 	return o, name, value, done, err
 }
 
-func (s *session) find(ctx context.Context, o store, name, value string, limit int) error {
+func (s *session) find(ctx context.Context, o index.Opened, name, value string, limit int) error {
 	n := 0
 	for e, err := range o.FindEncoded(ctx, name, value) {
 		if err != nil {
@@ -106,7 +106,7 @@ func (s *session) find(ctx context.Context, o store, name, value string, limit i
 	return nil
 }
 
-func (s *session) findIDs(ctx context.Context, o store, name, value string, limit int) error {
+func (s *session) findIDs(ctx context.Context, o index.Opened, name, value string, limit int) error {
 	n := 0
 	for id, err := range o.FindIDs(ctx, name, value) {
 		if err != nil {

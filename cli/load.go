@@ -107,7 +107,7 @@ func (s *session) warnAbsent(t target, l *loader) {
 	if t.schema == nil || l.loaded == 0 {
 		return
 	}
-	for _, f := range t.schema.fields {
+	for _, f := range t.schema.mentions() {
 		if !f.seen.Load() {
 			s.note("warning: ", fmt.Sprintf("%s:%d: %s: %s: no record has the field (index %s)",
 				t.schema.file, f.line, f.word, f.name, f.index))

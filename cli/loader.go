@@ -17,7 +17,7 @@ const (
 
 // loader writes lines as records, in batches.
 type loader struct {
-	into   store
+	into   index.Opened
 	skip   bool // go on after a bad line
 	bar    *progress
 	report func(line int, err error) // of a bad line that is left out

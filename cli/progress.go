@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/lockstep-go/lockstep/repair"
 )
 
 // progress is the bar of a long command on standard error, nothing where that is no terminal.
@@ -65,5 +67,54 @@ func (p *progress) close() {
 		_ = p.bar.Clear()
 		_ = p.bar.Exit()
 		p.shut = true
+	}
+}
+
+// phases is the bar of a pass of package repair on standard error, one after another for its phases; nothing where that is
+// no terminal.
+type phases struct {
+	s    *session
+	name string
+	now  repair.Phase
+	bar  *progressbar.ProgressBar
+}
+
+func (s *session) newPhases(name string) *phases { return &phases{s: s, name: name} }
+
+// at moves the bar.
+func (p *phases) at(pr repair.Progress) {
+	if !p.s.errTerminal {
+		return
+	}
+	if pr.Phase != p.now || p.bar == nil {
+		p.close()
+		p.now = pr.Phase
+		total := pr.Total
+		if total <= 0 {
+			total = -1
+		}
+		p.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(p.s.app.Stderr),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine
+			progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionUseANSICodes(true),
+			progressbar.OptionShowCount(),
+		)
+	}
+	p.bar.Describe(fmt.Sprintf("%s %s, %d found", p.name, pr.Phase, pr.Found))
+	if pr.Total > 0 {
+		p.bar.ChangeMax64(max(pr.Total, pr.Done)) // an estimate while others write
+	}
+	_ = p.bar.Set64(pr.Done)
+}
+
+// close takes the bar away.
+func (p *phases) close() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		_ = p.bar.Exit()
+		p.bar = nil
 	}
 }

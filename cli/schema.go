@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,10 @@ indexes:
   source: {membership: sources, split: ","}   # every part of a text
   rating: {membership: MPAA Rating, trim: true, type: string}
   email:  {unique: email, fold: true}         # at most one record has a value
+  recent: {ranked: time, keep: 1000}          # in the order of a number; the best 1000 are kept
+  strongest: {ranked: mag, keep: 100, within: net}    # one order for each value of net
+  day:    {ranked: time, time: ms, max_age: 24h}      # a time since 1970 in s, ms or us, or as rfc3339
+  due:    {ranked: due, lowest_first: true, exact: true, keep: 500}   # whole numbers up to 2^63
 `
 
 // ReadSchema reads the text of a schema file, as the flag -s takes it, into a declaration. file is what errors call it.
@@ -44,27 +49,43 @@ type schema struct {
 	file   string
 	id     string // the field that holds the id
 	fields []*field
+	ranks  []*rank
 	entity *index.Entity[Document]
 }
 
-// field is one index of a schema file.
+// mention is one place where a schema file names a field of the records.
+type mention struct {
+	index string
+	word  string // membership, unique, ranked or within
+	name  string // of the field
+	line  int
+	seen  atomic.Bool // a record had the field
+}
+
+// wrong is the error of a record whose field is not what it must be.
+func (m *mention) wrong(got, want string) error {
+	return &FieldError{Index: m.index, Field: m.name, Got: got, Want: want}
+}
+
+// about says which field an error is about.
+func (m *mention) about(err error) error {
+	return fmt.Errorf("field %q (index %s): %w", m.name, m.index, err)
+}
+
+// field is one membership index of a schema file.
 type field struct {
-	index  string
-	name   string // of the field in the record
-	line   int    // where the file names the field
-	word   string // membership or unique
+	mention
 	unique bool
 	split  string
 	kind   string // string, number, bool, or "" for any
 	fold   bool
 	trim   bool
-	seen   atomic.Bool // a record had the field
 }
 
 // The keys of a schema file, in the order in which one writes them.
 var (
 	schemaKeys = []string{"owner", "entity", "version", "id", "lifetime", "indexes"}
-	indexKeys  = []string{"membership", "unique", "split", "fold", "trim", "type", "ranked"}
+	indexKeys  = append([]string{"membership", "unique", "split", "fold", "trim", "type", "ranked"}, rankKeys...)
 )
 
 func parseSchema(file string, text []byte) (*schema, error) {
@@ -106,6 +127,9 @@ func parseSchema(file string, text []byte) (*schema, error) {
 	for i, f := range s.fields {
 		o.Indexes = append(o.Indexes, f.declare(i))
 	}
+	for i, r := range s.ranks {
+		o.Indexes = append(o.Indexes, r.declare(i))
+	}
 	s.entity = index.Define(owner, name, o)
 	if err := s.entity.Err(); err != nil {
 		p.add(root.Line, "%v", err)
@@ -142,12 +166,27 @@ func (p *problems) lifetime(n *yaml.Node) time.Duration {
 	if text == "forever" {
 		return index.Forever
 	}
-	d, err := time.ParseDuration(text)
+	return p.span(n, "lifetime", "neither forever nor a duration such as 3s, 15m or 24h", time.Millisecond)
+}
+
+// duration reads a duration of at least least.
+func (p *problems) duration(n *yaml.Node, what string, least time.Duration) time.Duration {
+	if p.text(n, what) == "" {
+		return 0
+	}
+	return p.span(n, what, "no duration such as 3s, 15m or 24h", least)
+}
+
+// span reads the text of a duration.
+func (p *problems) span(n *yaml.Node, what, otherwise string, least time.Duration) time.Duration {
+	d, err := time.ParseDuration(n.Value)
 	switch {
 	case err != nil:
-		p.add(n.Line, "lifetime %q is neither forever nor a duration such as 3s, 15m or 24h", text)
-	case d < time.Millisecond:
-		p.add(n.Line, "lifetime %s is under a millisecond", text)
+		p.add(n.Line, "%s %q is %s", what, n.Value, otherwise)
+	case d < least:
+		p.add(n.Line, "%s %s is under a %s", what, n.Value, map[time.Duration]string{
+			time.Millisecond: "millisecond", time.Microsecond: "microsecond",
+		}[least])
 	}
 	return d
 }
@@ -159,24 +198,21 @@ func (s *schema) readIndexes(p *problems, n *yaml.Node) {
 		if err := key.CheckIndexName(name); err != nil {
 			p.add(pair.key.Line, "index %q: %v", name, err)
 		}
-		if f := p.field(name, pair.value); f != nil {
-			s.fields = append(s.fields, f)
+		m := p.mapping(pair.value, "index "+name, indexKeys)
+		switch {
+		case m == nil:
+		case m["ranked"] != nil:
+			s.ranks = append(s.ranks, p.rank(name, m))
+		default:
+			s.fields = append(s.fields, p.field(name, pair.value, m))
 		}
 	}
 }
 
-// field reads one declaration.
-func (p *problems) field(name string, n *yaml.Node) *field {
+// field reads the declaration n of a membership index; m holds its keys.
+func (p *problems) field(name string, n *yaml.Node, m map[string]*yaml.Node) *field {
 	of := "index " + name
-	m := p.mapping(n, of, indexKeys)
-	if m == nil {
-		return nil
-	}
-	if r := m["ranked"]; r != nil {
-		p.add(r.Line, "%s: ranked indexes are not supported yet", of)
-		return nil
-	}
-	f := &field{index: name, word: "membership"}
+	f := &field{mention: mention{index: name, word: "membership"}}
 	source := m["membership"]
 	switch unique := m["unique"]; {
 	case source != nil && unique != nil:
@@ -184,7 +220,12 @@ func (p *problems) field(name string, n *yaml.Node) *field {
 	case unique != nil:
 		source, f.word, f.unique = unique, "unique", true
 	case source == nil:
-		p.add(n.Line, "%s names no field: write {membership: FIELD} or {unique: FIELD}", of)
+		p.add(n.Line, "%s names no field: write {membership: FIELD}, {unique: FIELD} or {ranked: FIELD}", of)
+	}
+	for _, word := range rankKeys {
+		if o := m[word]; o != nil {
+			p.add(o.Line, "%s: %s is for a ranked index", of, word)
+		}
 	}
 	if source != nil {
 		f.name, f.line = p.text(source, of+": "+f.word), source.Line

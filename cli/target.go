@@ -107,14 +107,8 @@ const (
 	writing
 )
 
-// store is an entity type on a server, which can also judge a record before it is sent.
-type store interface {
-	index.Opened
-	Inspect(raw []byte) (id string, err error)
-}
-
 // open connects and opens the entity type; what is wrong with the declaration comes first. done is never nil.
-func (s *session) open(ctx context.Context, t target, a access) (o store, done func(), err error) {
+func (s *session) open(ctx context.Context, t target, a access) (o index.Opened, done func(), err error) {
 	done = func() {}
 	if err := t.Err(); err != nil {
 		return nil, done, err
@@ -123,13 +117,16 @@ func (s *session) open(ctx context.Context, t target, a access) (o store, done f
 	if err != nil {
 		return nil, done, err
 	}
+	if a == writing {
+		s.warnUnbounded(t)
+	}
 	options := index.OpenOptions{ReadOnly: a == reading, Retry: index.Retry{Budget: s.timeout}}
 	if a == writing && s.errTerminal {
 		options.Events.Notice = func(text string) { s.note("note: ", text) }
 	}
 	o, err = t.on(ctx, rdb, options)
 	if a == reading && errors.Is(err, index.ErrNotReady) {
-		err = fmt.Errorf("%w (load, put and delete open for writing, a query does not)", err)
+		err = fmt.Errorf("%w (load, put and build open for writing, a query does not)", err)
 	}
 	if err != nil {
 		_ = rdb.Close() // the error that says more is at hand
@@ -139,16 +136,8 @@ func (s *session) open(ctx context.Context, t target, a access) (o store, done f
 }
 
 // on opens the entity type on a client.
-func (t target) on(ctx context.Context, rdb redis.UniversalClient, o index.OpenOptions) (store, error) {
-	opened, err := t.OpenErased(ctx, rdb, o)
-	if err != nil {
-		return nil, err
-	}
-	st, ok := opened.(store)
-	if !ok {
-		return nil, fmt.Errorf("%s: %T cannot judge records", t, opened)
-	}
-	return st, nil
+func (t target) on(ctx context.Context, rdb redis.UniversalClient, o index.OpenOptions) (index.Opened, error) {
+	return t.OpenErased(ctx, rdb, o)
 }
 
 // condition splits INDEX=VALUE at its first '=' and checks that the index exists.
@@ -173,4 +162,17 @@ func (t target) hasIndex(name string) error {
 		return fmt.Errorf("%s has no indexes", t)
 	}
 	return fmt.Errorf("%s has no index %q%s (indexes: %s)", t, name, didYouMean(name, names), strings.Join(names, ", "))
+}
+
+// warnUnbounded names the ranked indexes of a schema file that grow with their records.
+func (s *session) warnUnbounded(t target) {
+	if t.schema == nil {
+		return
+	}
+	for _, r := range t.schema.ranks {
+		if r.unbounded() {
+			s.note("warning: ", fmt.Sprintf("%s:%d: index %s keeps every record in one sorted set: write keep: N to bound it",
+				t.schema.file, r.line, r.index))
+		}
+	}
 }

@@ -145,8 +145,13 @@ func (p *problems) text(n *yaml.Node, what string) string {
 	return n.Value
 }
 
-// integer reads a number; no node gives 0.
-func (p *problems) integer(n *yaml.Node, what string) int {
+// integer reads a number from 1 up; no node gives 0.
+func (p *problems) integer(n *yaml.Node, what string) int { return p.number(n, what, 1) }
+
+// natural reads a number from 0 up; no node gives 0.
+func (p *problems) natural(n *yaml.Node, what string) int { return p.number(n, what, 0) }
+
+func (p *problems) number(n *yaml.Node, what string, least int) int {
 	if n == nil {
 		return 0
 	}
@@ -155,8 +160,8 @@ func (p *problems) integer(n *yaml.Node, what string) int {
 		return 0
 	}
 	v, err := strconv.Atoi(n.Value)
-	if err != nil || v < 1 {
-		p.add(n.Line, "%s must be a number from 1 up, not %s", what, n.Value)
+	if err != nil || v < least {
+		p.add(n.Line, "%s must be a number from %d up, not %s", what, least, n.Value)
 		return 0
 	}
 	return v

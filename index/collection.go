@@ -23,13 +23,15 @@ type Collection[T any] struct {
 	events   Events
 	readOnly bool
 	schema   atomic.Pointer[schema]
-	seen     atomic.Int64 // the partition's write counter as last seen
 	gather   gatherer
+	due      dueQueue
 }
 
 // schema is what the catalog assigned to a declaration.
 type schema struct {
 	generation int64
+	epoch      string         // of the partition: its write counter only grows within one
+	seen       *atomic.Int64  // that counter, as last seen
 	indexes    map[string]int // name -> generation of its definition
 }
 
@@ -66,10 +68,10 @@ func (c *Collection[T]) EntryKeys(rec T) ([]string, error) {
 }
 
 // see remembers the newest write counter of the partition.
-func (c *Collection[T]) see(seq int64) {
+func (s *schema) see(seq int64) {
 	for {
-		old := c.seen.Load()
-		if seq <= old || c.seen.CompareAndSwap(old, seq) {
+		old := s.seen.Load()
+		if seq <= old || s.seen.CompareAndSwap(old, seq) {
 			return
 		}
 	}
@@ -105,6 +107,8 @@ func (c *Collection[T]) retrying(ctx context.Context, fn func(*schema) error) er
 		s := c.schema.Load()
 		err := fn(s)
 		switch {
+		case errors.Is(err, ErrUnknown):
+			return err
 		case errors.Is(err, lua.ErrNotEntered):
 		case errors.Is(err, ErrSchema) && n == 1:
 			// The catalog may have given the same declaration a newer generation.

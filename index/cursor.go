@@ -34,7 +34,7 @@ func (c Cursor) open(query string) (after lua.Pair, err error) {
 		return after, nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(string(c))
-	if err != nil || len(b) < cursorQuery+1+4 {
+	if err != nil || len(b) < cursorQuery+1+4 || strings.ContainsAny(string(c), "\r\n") { // which the decoder skips
 		return after, fmt.Errorf("%w: it was cut or altered", ErrCursor)
 	}
 	body, sum := b[:len(b)-4], b[len(b)-4:]

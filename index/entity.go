@@ -102,8 +102,10 @@ func (e *Entity[T]) check() error {
 		wrong("", "no lifetime: state a duration, or index.Forever")
 	case o.Lifetime < 0 && o.Lifetime != Forever:
 		wrong("", "negative lifetime %v", o.Lifetime)
-	case o.Lifetime > 0 && o.Lifetime < time.Millisecond:
-		wrong("", "lifetime %v is under a millisecond", o.Lifetime)
+	default:
+		if _, err := lifetimeOf(o.Lifetime); err != nil {
+			wrong("", "%w", err)
+		}
 	}
 	if o.KeyBudget < 0 || o.MaxRecordBytes < 0 {
 		wrong("", "a limit is negative")

@@ -49,6 +49,8 @@ type Opened interface {
 	DeleteMany(ctx context.Context, ids []string) ([]Outcome, error)
 	// RecordKey is the key at which the record of an id is stored.
 	RecordKey(id string) (string, error)
+	// Maintenance is what package repair works with.
+	Maintenance() Maintenance
 }
 
 // Encoded is one record as its codec wrote it.

@@ -9,7 +9,7 @@ type Events struct {
 	Retry func(script string, attempts int, err error)
 	// Replan says that a record had other entries than the plan assumed, so that its write took another round trip.
 	Replan func(id string)
-	// Collected says that the entries of a record that had vanished were removed to free a unique value.
+	// Collected says that a write took along what was left of a record that had expired or vanished.
 	Collected func(id string)
 	// Vanished says that a query found an id whose record is gone: expired, evicted or removed by hand.
 	Vanished func(index, id string)

@@ -198,7 +198,7 @@ func (c *Collection[T]) matches(ctx context.Context, cond Cond[T]) iter.Seq2[mat
 				}
 				for i, r := range raw {
 					if errors.Is(r.Err, ErrNotFound) {
-						c.events.vanished(name, ids[i])
+						c.vanished(name, ids[i])
 						continue
 					}
 					m, ok, err := c.check(cond, ids[i], r.Record)

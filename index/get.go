@@ -1,13 +1,6 @@
 package index
 
-import (
-	"context"
-	"errors"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/lockstep-go/lockstep/lua"
-)
+import "context"
 
 // Result is one record of GetMany, or why there is none.
 type Result[T any] struct {
@@ -59,7 +52,7 @@ func (c *Collection[T]) GetEncoded(ctx context.Context, ids []string) ([]Result[
 			}
 			keys = append(keys, k)
 		}
-		values, err := c.load(ctx, keys)
+		values, err := c.run.Values(ctx, keys)
 		if err != nil {
 			return nil, c.fail("get", ids[from], "", err)
 		}
@@ -74,20 +67,4 @@ func (c *Collection[T]) GetEncoded(ctx context.Context, ids []string) ([]Result[
 		}
 	}
 	return out, nil
-}
-
-// load reads the values of keys: nil where there is none.
-func (c *Collection[T]) load(ctx context.Context, keys []string) ([]any, error) {
-	if len(keys) != 1 {
-		values, err := c.rdb.MGet(ctx, keys...).Result()
-		return values, lua.Judge(err)
-	}
-	value, err := c.rdb.Get(ctx, keys[0]).Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return []any{nil}, nil
-	case err != nil:
-		return nil, lua.Judge(err)
-	}
-	return []any{value}, nil
 }

@@ -2,9 +2,11 @@ package index
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -146,8 +148,12 @@ func (c *Collection[T]) register(ctx context.Context, supersede bool) error {
 		// The partition has existed: without its meta nothing is known to be whole.
 		start = lua.Building
 	}
-	if err := c.run.Enter(ctx, c.part.Meta(), c.part.Manifest(), s.generation, start, states); err != nil {
+	s.epoch, err = c.run.Enter(ctx, c.part.Meta(), c.part.Manifest(), s.generation, start, rand.Text(), states)
+	if err != nil {
 		return err
+	}
+	if old := c.schema.Load(); old != nil && old.epoch == s.epoch {
+		s.seen = old.seen
 	}
 	if !reg.Planted {
 		if err := c.run.Planted(ctx, c.entity.space.Catalog()); err != nil {
@@ -172,7 +178,7 @@ func (c *Collection[T]) lookUp(ctx context.Context) error {
 }
 
 func (c *Collection[T]) assign(reg lua.Registration) *schema {
-	s := &schema{generation: reg.Generation, indexes: map[string]int{}}
+	s := &schema{generation: reg.Generation, indexes: map[string]int{}, seen: new(atomic.Int64)}
 	for i, d := range c.entity.Definitions() {
 		s.indexes[d.Name] = reg.Indexes[i]
 	}
@@ -188,10 +194,15 @@ func (c *Collection[T]) anyRecord(ctx context.Context) (bool, error) {
 	scan := func(ctx context.Context, node redis.Cmdable) error {
 		var cursor uint64
 		for {
-			keys, next, err := node.Scan(ctx, cursor, prefix+"*", scanCount).Result()
+			var page *redis.ScanCmd
+			err := lua.Await(ctx, func() error {
+				page = node.Scan(ctx, cursor, prefix+"*", scanCount)
+				return page.Err()
+			})
 			if err != nil {
 				return fmt.Errorf("%w: %w", ErrUnavailable, err)
 			}
+			keys, next := page.Val()
 			for _, k := range keys {
 				p, err := key.Parse(k)
 				if err == nil && p.Kind == key.KindRecord && p.Version == c.entity.Version() && !p.Tag.IsZero() {

@@ -4,101 +4,133 @@ import (
 	"time"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/lua"
 )
 
 // batchPlan is a call together with what its parts came from.
 type batchPlan struct {
 	lua.ApplyCall
-	bounded map[int]bool           // places of keys that have their trim
 	writes  []*write               // aligned with Records; nil where a record is only collected
 	claims  map[string]plan.Placed // unique index key -> what claims it
+	part    key.Partition
+	places  map[string]int  // index key -> place in Entries
+	ids     map[string]bool // in the call
+	bounded map[int]bool    // places of keys that have their trim
 }
 
 // plan makes the call for a batch: keys, operations and assumptions. Collections come first, so that what they free can be
-// claimed.
-func (c *Collection[T]) plan(s *schema, batch []*write) (*batchPlan, error) {
-	p := &batchPlan{
-		ApplyCall: lua.ApplyCall{
-			Meta: c.part.Meta(), Manifest: c.part.Manifest(), Expiry: c.part.Expiry(), Floor: c.part.Floor(),
-			Generation: s.generation, Seen: c.seen.Load(),
-			Records: make([]lua.ApplyRecord, 0, len(batch)),
-		},
-		writes: make([]*write, 0, len(batch)),
-		claims: map[string]plan.Placed{},
-	}
-	places := map[string]int{}
-	place := func(t plan.Token) (int, error) {
-		k, err := c.part.Entry(t.Body())
-		if err != nil {
-			return 0, err
-		}
-		n, ok := places[k]
-		if !ok {
-			n = len(p.Entries)
-			places[k] = n
-			p.Entries = append(p.Entries, k)
-		}
-		return n, nil
-	}
-	ids := make(map[string]bool, len(batch))
+// claimed: those that a write of the batch asks for, then a few of what is due.
+func (c *Collection[T]) plan(s *schema, batch []*write) *batchPlan {
+	p := c.newBatch(s, len(batch))
 	for _, w := range batch {
-		ids[w.id] = true
+		p.ids[w.id] = true
 	}
 	for _, w := range batch {
 		for _, gone := range w.collect {
-			if ids[gone.id] {
-				continue
-			}
-			ids[gone.id] = true
-			ops := make([]lua.Op, 0, len(gone.tokens))
-			for _, t := range gone.tokens {
-				n, err := place(t)
-				if err != nil {
-					return nil, err
-				}
-				ops = append(ops, removeOp(t, n))
-			}
-			p.Records = append(p.Records, lua.ApplyRecord{
-				Key: gone.key, ID: gone.id, WriteID: newWriteID(), Mode: lua.Collect,
-				Assumed: plan.Join(gone.tokens), Lifetime: lua.Forever, Ops: ops,
-			})
-			p.writes = append(p.writes, nil)
+			p.collect(gone)
 		}
+	}
+	for _, gone := range c.due.take(2*len(batch) + 2) {
+		p.collect(gone)
 	}
 	for _, w := range batch {
 		placed, err := plan.Place(c.entity.space, s.indexes, w.entries)
+		if err == nil {
+			err = p.write(w, placed, c.entity.bounds)
+		}
+		if err != nil {
+			w.err = c.fail(w.op, w.id, "", err)
+		}
+	}
+	return p
+}
+
+// newBatch is an empty call with room for so many records.
+func (c *Collection[T]) newBatch(s *schema, size int) *batchPlan {
+	return &batchPlan{
+		ApplyCall: lua.ApplyCall{
+			Meta: c.part.Meta(), Manifest: c.part.Manifest(), Expiry: c.part.Expiry(), Floor: c.part.Floor(),
+			Generation: s.generation, Epoch: s.epoch, Seen: s.seen.Load(),
+			Records: make([]lua.ApplyRecord, 0, size),
+		},
+		writes: make([]*write, 0, size),
+		claims: map[string]plan.Placed{},
+		part:   c.part,
+		places: map[string]int{},
+		ids:    make(map[string]bool, size),
+	}
+}
+
+// collect adds the removal of what is left of a record that is gone. A damaged row is left to repair.
+func (p *batchPlan) collect(gone collect) {
+	if p.ids[gone.id] {
+		return
+	}
+	ops, err := p.removals(gone.tokens)
+	if err != nil {
+		return
+	}
+	p.ids[gone.id] = true
+	p.Records = append(p.Records, lua.ApplyRecord{
+		Key: gone.key, ID: gone.id, WriteID: newWriteID(), Mode: lua.Collect,
+		Assumed: plan.Join(gone.tokens), Lifetime: lua.Forever, Ops: ops,
+	})
+	p.writes = append(p.writes, nil)
+}
+
+// write adds the plan of one write.
+func (p *batchPlan) write(w *write, placed []plan.Placed, bounds map[string]plan.Bound) error {
+	ops, err := p.removals(plan.Removed(w.assumed, placed))
+	if err != nil {
+		return err
+	}
+	for _, e := range placed {
+		n, err := p.place(e.Token)
+		if err != nil {
+			return err
+		}
+		if e.Unique {
+			p.claims[p.Entries[n]] = e
+		}
+		ops = append(ops, addOp(e, n))
+		p.bound(bounds[e.Index], e.Token, n)
+	}
+	p.Records = append(p.Records, lua.ApplyRecord{
+		Key: w.key, ID: w.id, WriteID: w.writeID, Mode: w.mode, Condition: w.condition,
+		Assumed: plan.Join(w.assumed), Entries: plan.Join(plan.Tokens(placed)),
+		Value: w.value, Lifetime: w.lifetime, Ops: ops,
+	})
+	p.writes = append(p.writes, w)
+	return nil
+}
+
+// removals are the operations that make entries false.
+func (p *batchPlan) removals(tokens []plan.Token) ([]lua.Op, error) {
+	ops := make([]lua.Op, 0, len(tokens)+4)
+	for _, t := range tokens {
+		n, err := p.place(t)
 		if err != nil {
 			return nil, err
 		}
-		removed := plan.Removed(w.assumed, placed)
-		ops := make([]lua.Op, 0, len(placed)+len(removed))
-		for _, t := range removed {
-			n, err := place(t)
-			if err != nil {
-				return nil, err
-			}
-			ops = append(ops, removeOp(t, n))
-		}
-		for _, e := range placed {
-			n, err := place(e.Token)
-			if err != nil {
-				return nil, err
-			}
-			if e.Unique {
-				p.claims[p.Entries[n]] = e
-			}
-			ops = append(ops, addOp(e, n))
-			p.bound(c.entity.bounds[e.Index], e.Token, n)
-		}
-		p.Records = append(p.Records, lua.ApplyRecord{
-			Key: w.key, ID: w.id, WriteID: w.writeID, Mode: w.mode, Condition: w.condition,
-			Assumed: plan.Join(w.assumed), Entries: plan.Join(plan.Tokens(placed)),
-			Value: w.value, Lifetime: w.lifetime, Ops: ops,
-		})
-		p.writes = append(p.writes, w)
+		ops = append(ops, removeOp(t, n))
 	}
-	return p, nil
+	return ops, nil
+}
+
+// place is the place of a token's index key among those of the call.
+func (p *batchPlan) place(t plan.Token) (int, error) {
+	k, err := p.part.Entry(t.Body())
+	if err != nil {
+		return 0, err
+	}
+	n, ok := p.places[k]
+	if !ok {
+		n = len(p.Entries)
+		p.places[k] = n
+		p.Entries = append(p.Entries, k)
+	}
+	return n, nil
 }
 
 // addOp is the operation that makes an entry true; key is the place of its index key.

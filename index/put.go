@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lockstep-go/lockstep/lua"
 )
@@ -19,12 +20,51 @@ type WriteOption func(*writeOptions)
 type writeOptions struct {
 	token    Token
 	hasToken bool
+	lifetime string // as the script takes it, "" for the default of the write
+	wrong    error
 }
 
 // IfToken makes a write happen only if the record is still in the state that Read gave the token for; else ErrChanged, or
 // ErrNotFound if it is gone. With it a write needs no second round trip for the entries it replaces.
 func IfToken(t Token) WriteOption {
 	return func(o *writeOptions) { o.token, o.hasToken = t, true }
+}
+
+// MaxLifetime is the longest lifetime that a record may be given.
+const MaxLifetime = 10 * 365 * 24 * time.Hour
+
+// Lives gives this write a lifetime of its own instead of the declared one: from now on by the server's clock, or Forever.
+// Zero, other negative durations, less than a millisecond and more than MaxLifetime are ErrInvalid.
+func Lives(d time.Duration) WriteOption {
+	return func(o *writeOptions) { o.lifetime, o.wrong = lifetimeOf(d) }
+}
+
+// Until lets the record live until an instant, by the server's clock. An instant that is past there makes the write a
+// delete, once its conditions hold. More than MaxLifetime away is ErrInvalid.
+func Until(at time.Time) WriteOption {
+	return func(o *writeOptions) {
+		if at.After(time.Now().Add(MaxLifetime)) {
+			o.wrong = fmt.Errorf("%w: the expiry %v is over ten years away", ErrInvalid, at)
+			return
+		}
+		o.lifetime = lua.At(max(at.UnixMilli(), 0))
+	}
+}
+
+// KeepLifetime leaves the record's expiry as it is, as Update does by itself.
+func KeepLifetime() WriteOption { return func(o *writeOptions) { o.lifetime = lua.Keep } }
+
+// lifetimeOf is a lifetime as the script takes it.
+func lifetimeOf(d time.Duration) (string, error) {
+	switch {
+	case d == Forever:
+		return lua.Forever, nil
+	case d < time.Millisecond:
+		return "", fmt.Errorf("%w: a lifetime of %v", ErrInvalid, d)
+	case d > MaxLifetime:
+		return "", fmt.Errorf("%w: a lifetime of %v is over ten years", ErrInvalid, d)
+	}
+	return strconv.FormatInt(d.Milliseconds(), 10), nil
 }
 
 // Put writes a record, new or not, and moves all of its index entries with it, in one atomic step. Its lifetime starts
@@ -84,6 +124,12 @@ func (w *write) options(o []WriteOption) error {
 	for _, set := range o {
 		set(&opts)
 	}
+	if opts.wrong != nil {
+		return opts.wrong
+	}
+	if opts.lifetime != "" {
+		w.lifetime = opts.lifetime
+	}
 	if !opts.hasToken {
 		return nil
 	}
@@ -97,11 +143,8 @@ func (w *write) options(o []WriteOption) error {
 
 // lifetime is the declared lifetime as the script takes it.
 func (c *Collection[T]) lifetime() string {
-	d := c.entity.options.Lifetime
-	if d == Forever {
-		return lua.Forever
-	}
-	return strconv.FormatInt(d.Milliseconds(), 10)
+	life, _ := lifetimeOf(c.entity.options.Lifetime) // checked by Define
+	return life
 }
 
 // conditionSize is the length of a condition of each kind.

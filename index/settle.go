@@ -15,9 +15,7 @@ func (c *Collection[T]) settleAll(call *batchPlan, statuses []lua.Status) (again
 	for i, w := range call.writes {
 		switch {
 		case w == nil:
-			if statuses[i].Code == lua.Written {
-				c.events.collected(call.Records[i].ID)
-			}
+			c.settleCollected(call.Records[i].ID, statuses[i])
 			continue
 		case statuses[i].Code == lua.Taken:
 		default:
@@ -37,6 +35,16 @@ func (c *Collection[T]) settleAll(call *batchPlan, statuses []lua.Status) (again
 		}
 	}
 	return c.withinRounds(again)
+}
+
+// settleCollected takes the status of a collection in: one whose row named other entries is tried again with them.
+func (c *Collection[T]) settleCollected(id string, status lua.Status) {
+	switch status.Code {
+	case lua.Written:
+		c.events.collected(id)
+	case lua.Replan:
+		c.due.add([]lua.DueRecord{{ID: id, Row: status.Row}}, c.part)
+	}
 }
 
 // withinRounds ends the writes that have been planned too often and gives the others.

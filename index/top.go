@@ -169,7 +169,11 @@ func (w *walk[T]) read(ctx context.Context, limit int) (reply lua.RankReply, err
 	if err != nil {
 		return reply, c.fail("top", "", w.order.index.Name(), err)
 	}
-	w.floor, w.more = reply.Floor, reply.More
+	w.more = reply.More
+	// Of several floors the best counts: an earlier step may have lacked what a refill has brought back since.
+	if w.floor.Raw == "" || reply.Floor.Raw != "" && w.beatsFloor(reply.Floor.Pair) {
+		w.floor = reply.Floor
+	}
 	return reply, nil
 }
 
@@ -177,23 +181,22 @@ func (w *walk[T]) read(ctx context.Context, limit int) (reply lua.RankReply, err
 // because enough was found, not because nothing followed.
 func (w *walk[T]) complete(full bool) bool {
 	spec := w.order.spec
-	switch {
-	case w.floor.Raw == "":
+	if w.floor.Raw == "" {
 		return true
-	case !spec.Kept():
-		return false
-	case full:
-		return w.beatsFloor(w.last)
 	}
+	// A range that ends before the floor holds nothing that was trimmed, from whichever end it is read.
 	edge := spec.Range.Min
-	if !spec.Descending {
+	if spec.Bound.Low {
 		edge = spec.Range.Max
 	}
-	// A range that ends before the floor holds nothing that was trimmed.
-	return edge != nil && w.edgeBeatsFloor(*edge)
+	if edge != nil && w.edgeBeatsFloor(*edge) {
+		return true
+	}
+	return full && spec.Kept() && w.beatsFloor(w.last)
 }
 
-// beatsFloor reports whether a pair lies nearer to the kept end than all that was trimmed.
+// beatsFloor reports whether nothing that was trimmed lies nearer to the kept end than a pair. The pair that equals the
+// floor is the trimmed one itself, which has come back.
 func (w *walk[T]) beatsFloor(p lua.Pair) bool {
 	f := w.floor.Pair
 	cmp := 0
@@ -206,7 +209,7 @@ func (w *walk[T]) beatsFloor(p lua.Pair) bool {
 	if w.order.spec.Bound.Low {
 		cmp = -cmp
 	}
-	return cmp > 0
+	return cmp >= 0
 }
 
 // edgeBeatsFloor reports the same of every pair within the edge of a range.
@@ -319,7 +322,7 @@ func (w *walk[T]) load(ctx context.Context, name string, page []scored) ([]place
 	var out []placedMatch[T]
 	for i, r := range raw {
 		if errors.Is(r.Err, ErrNotFound) {
-			w.c.events.vanished(name, ids[i])
+			w.c.vanished(name, ids[i])
 			continue
 		}
 		rec, err := w.c.decode(ids[i], r.Record)

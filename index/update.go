@@ -33,7 +33,7 @@ func (c *Collection[T]) read(ctx context.Context, id string) (snap Snapshot[T], 
 	if err != nil {
 		return snap, err
 	}
-	c.see(seq)
+	c.schema.Load().see(seq) // one of an older life is refused by its epoch anyway
 	l := loaded[0]
 	if !l.HasValue {
 		return snap, ErrNotFound
@@ -89,7 +89,7 @@ func (t Token) parse() (condition string, entries []plan.Token, err error) {
 
 // Update reads a record, lets fn change it, and writes it if nobody else has written it meanwhile; else it starts again
 // with the new state, so fn may run several times. It returns the record as written. The record's lifetime goes on as it
-// was. fn must not change the id (ErrInvalid); its error ends the update, with nothing written.
+// was, unless an option gives it another. fn must not change the id (ErrInvalid); its error ends the update, with nothing written.
 //
 // Errors: ErrNotFound, ErrContended after many rounds, otherwise as Put. With IfToken a state other than the token's is
 // ErrChanged at once. Cost: two round trips without contention, whether or not index values change.
@@ -118,11 +118,11 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 		if err := fn(&rec); err != nil {
 			return zero, c.fail(op, id, "", err)
 		}
-		w := c.prepare(op, lua.Replace, rec, []WriteOption{IfToken(snap.Token)})
+		w := c.prepare(op, lua.Replace, rec, append([]WriteOption{KeepLifetime()}, append(o, IfToken(snap.Token))...))
 		if w.err == nil && w.id != id {
 			w.err = c.fail(op, id, "", fmt.Errorf("%w: the update changed the id", ErrInvalid))
 		}
-		w.lifetime, w.writeID = lua.Keep, writeID
+		w.writeID = writeID
 		switch err := c.submit(ctx, w); {
 		case err == nil:
 			return rec, nil

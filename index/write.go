@@ -145,17 +145,20 @@ func (c *Collection[T]) applyBatch(ctx context.Context, batch []*write) (again [
 	}
 	var call *batchPlan
 	var reply lua.ApplyReply
+	var under *schema
 	err = c.retrying(ctx, func(s *schema) error {
-		var err error
-		if call, err = c.plan(s, batch); err != nil {
-			return err
+		under, call = s, c.plan(s, batch)
+		if len(call.Records) == 0 {
+			return nil
 		}
+		var err error
 		reply, err = c.run.Apply(ctx, call.ApplyCall)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.see(reply.Seq)
+	under.see(reply.Seq)
+	c.due.add(reply.Due, c.part)
 	return c.settleAll(call, reply.Statuses), nil
 }

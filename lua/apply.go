@@ -83,7 +83,8 @@ func IfValue(sha1 string) string { return "v" + sha1 }
 type ApplyCall struct {
 	Meta, Manifest, Expiry, Floor string
 	Generation                    int64
-	Seen                          int64 // the partition's write counter as last seen before this call
+	Epoch                         string // of the partition, from Enter
+	Seen                          int64  // the partition's write counter as last seen before this call
 	Records                       []ApplyRecord
 	Entries                       []string // index keys that the operations name
 	Trims                         []Trim
@@ -125,7 +126,14 @@ type Status struct {
 type ApplyReply struct {
 	Seq      int64 // the partition's write counter after the call
 	Statuses []Status
+	Due      []DueRecord // a few records that are due and wait for their collection
 }
+
+// DueRecord is a record whose lifetime is over, with the row of what was written for it, "" if there is none.
+type DueRecord struct{ ID, Row string }
+
+// At is a lifetime that ends at an instant, in milliseconds since 1970. A past one makes the write a delete.
+func At(ms int64) string { return "a" + strconv.FormatInt(ms, 10) }
 
 // ErrNotEntered reports a partition that has no meta or has not seen the caller's generation. Nothing was written.
 var ErrNotEntered = fmt.Errorf("lockstep: the partition does not know the declaration yet")
@@ -145,7 +153,7 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	keys = append(keys, c.Entries...)
 
 	args := make([]any, 0, size)
-	args = append(args, c.Generation, len(c.Records), "")
+	args = append(args, strconv.FormatInt(c.Generation, 10)+" "+c.Epoch, len(c.Records), "")
 	base := fixed + len(c.Records) + 1
 	for i := range c.Records {
 		rec := &c.Records[i]
@@ -168,8 +176,10 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	}
 	args = append(args, c.Fence)
 
+	sent := false
 	list, err := r.run(ctx, applyScript, keys, func(resent bool) []any {
 		if resent {
+			sent = true
 			args[2] = strconv.FormatInt(c.Seen, 10)
 		}
 		return args
@@ -179,16 +189,24 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	}
 	rep := reply{applyScript.name, list, keys}
 	if err := rep.refusal(c.Generation); err != nil {
+		if sent {
+			// What is refused now may have been applied by an earlier attempt: in an older life of the partition, or before a
+			// newer declaration or builder took over.
+			return ApplyReply{}, fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
 		return ApplyReply{}, err
 	}
 	out := ApplyReply{Seq: rep.number(1), Statuses: make([]Status, len(c.Records))}
-	if len(list) != 2+len(c.Records) {
+	if len(list) < 2+len(c.Records) || len(list)%2 != len(c.Records)%2 {
 		return ApplyReply{}, rep.unexpected()
 	}
 	for i := range c.Records {
 		if out.Statuses[i], err = rep.status(2 + i); err != nil {
 			return ApplyReply{}, err
 		}
+	}
+	for i := 2 + len(c.Records); i < len(list); i += 2 {
+		out.Due = append(out.Due, DueRecord{rep.text(i), rep.text(i + 1)})
 	}
 	return out, nil
 }

@@ -12,7 +12,7 @@
 --   5+n ..       entries     SET, ZSET   every index key that an operation names
 --
 -- ARGV
---   1  schema generation of the caller
+--   1  schema generation of the caller, a space, and the epoch of the partition as the caller knows it
 --   2  n, the number of records
 --   3  floor: '' on a first attempt; else the write counter seen before an attempt that may have been applied
 --   then for each record
@@ -24,7 +24,8 @@
 --      assumed    the entries that the plan removes or keeps, as in a row
 --      entries    the entries of the new state, as in a row
 --      value      the bytes to store
---      lifetime   'f' for ever, 'k' keep what there is, else milliseconds
+--      lifetime   'f' for ever, 'k' keep what there is, milliseconds from now, or 'a' + an instant in milliseconds since
+--                 1970; an instant that is past makes the write a delete
 --      m          the number of operations, then m times: code, KEYS position, argument
 --      code       SET: + add, u add as the only holder, - remove
 --                 ZSET: z add with the argument as score, l add with score 0 as argument .. id, y remove argument .. id
@@ -36,8 +37,9 @@
 -- A row is: write id (8 bytes), write counter (decimal), then each entry after a newline.
 --
 -- Returns
---   {'ok', write counter, status of record 1, ...}
---   {'meta'}                    the partition has no meta, or has not seen the caller's generation: enter it first
+--   {'ok', write counter, status of record 1, ..., id, row, ...}   after the statuses a few ids that are due, each with its
+--                               row ('' if it has none), for the caller to collect in its next call
+--   {'meta'}                    the partition has no meta, another epoch, or has not seen the caller's generation: enter it
 --   {'schema', min}             the caller's generation is older than the oldest that may write here
 --   {'fence'}                   another builder has planted a fence since
 --   {'type', KEYS position, found type}   meta, manifest, expiry or floor is something else
@@ -68,12 +70,16 @@ local sub, find = string.sub, string.find
 
 -- The generation. Nearly always nobody is older or newer than the caller.
 local schema = pcall('HGET', meta, 'schema')
-if schema ~= ARGV[1] .. ' ' .. ARGV[1] then
-  if type(schema) == 'table' then return typed(1, 'hash', schema) end
-  if not schema then return {'meta'} end
-  local min, newest = string.match(schema, '^(%d+) (%d+)$')
-  if ARGV[1] + 0 < min + 0 then return {'schema', min} end
-  if ARGV[1] + 0 > newest + 0 then return {'meta'} end
+if type(schema) == 'table' then return typed(1, 'hash', schema) end
+if not schema then return {'meta'} end
+local space = find(schema, ' ', 1, true) or 0
+if sub(schema, space + 1) ~= ARGV[1] then
+  local newest, epoch = string.match(schema, '^%d+ (%d+) (%S*)$')
+  if not epoch then return {'meta'} end
+  local generation, known = string.match(ARGV[1], '^(%d+) (%S*)$')
+  if epoch ~= known or generation + 0 > newest + 0 then return {'meta'} end
+  local min = sub(schema, 1, space - 1)
+  if generation + 0 < min + 0 then return {'schema', min} end
 end
 
 -- Counters of the partition: only a repeated attempt needs them before the write.
@@ -103,6 +109,15 @@ local function covered(entries, assumed, written)
   return true
 end
 
+local now -- one TIME a call: it moves inside a script while the expiry of keys does not
+
+-- Whether a lifetime is an instant that is past.
+local function past(life)
+  if sub(life, 1, 1) ~= 'a' then return false end
+  now = now or clock()
+  return sub(life, 2) + 0 <= now
+end
+
 -- Holds the record at KEYS position k, whose plan starts at ARGV position a, against what its plan assumed: nil if it may
 -- be written, else its status.
 local function check(k, a, row)
@@ -128,6 +143,7 @@ local function check(k, a, row)
     if not alive then return {'missing'} end
   elseif mode == 'X' then
     if alive then return {'alive'} end
+    if not row and ARGV[a + 8] == '0' then return {'missing'} end
   elseif mode == 'D' then
     if not alive and not row then return {'missing'} end
   end
@@ -155,6 +171,7 @@ local function check(k, a, row)
     return {'adopt', call('GET', KEYS[k])}
   end
 
+  local gone = past(ARGV[a + 7])
   local last = a + 6 + 3 * ARGV[a + 8]
   for o = a + 9, last, 3 do
     local e = ARGV[o + 1] + 0
@@ -164,7 +181,7 @@ local function check(k, a, row)
       if types then types[e] = found end
     end
     if found ~= 'none' and found ~= wanted[ARGV[o]] then return {'type', e, found} end
-    if ARGV[o] == 'u' then
+    if ARGV[o] == 'u' and not gone then
       local holder = claimed and claimed[e]
       if not holder and found == 'set' then
         holder = call('SRANDMEMBER', KEYS[e])
@@ -178,7 +195,7 @@ local function check(k, a, row)
   if n > 1 then
     -- Only a record that passed claims and frees.
     for o = a + 9, last, 3 do
-      if ARGV[o] == 'u' then
+      if ARGV[o] == 'u' and not gone then
         claimed[ARGV[o + 1] + 0] = id
       elseif mode == 'X' and ARGV[o] == '-' then
         freed[ARGV[o + 1] + 0] = id
@@ -219,8 +236,6 @@ if noted then
   local t = typeof(3)
   if t ~= 'zset' then return {'type', 3, t} end
 end
-local now -- one TIME a call: it moves inside a script while the expiry of keys does not
-
 -- Stores the record at KEYS position k; returns the instant at which it is due, if it has a lifetime of its own.
 local function store(k, value, life)
   if life == 'f' then
@@ -228,8 +243,13 @@ local function store(k, value, life)
   elseif life == 'k' then
     call('SET', KEYS[k], value, 'KEEPTTL')
   else
-    now = now or clock()
-    local due = decimal(now + life)
+    local due
+    if sub(life, 1, 1) == 'a' then
+      due = sub(life, 2)
+    else
+      now = now or clock()
+      due = decimal(now + life)
+    end
     call('SET', KEYS[k], value, 'PXAT', due)
     return due
   end
@@ -269,6 +289,30 @@ local function beats(score, member, floor_score, floor_member, top)
   return (x > y) == top
 end
 
+-- Takes out of a ranked key what belongs to records that are due, before it is trimmed: they must not push out those that
+-- live. Their other entries wait for their collection.
+local function drop_due(key, body)
+  now = now or clock()
+  local edge = '(' .. decimal(now)
+  for from = 0, 1800, 200 do
+    local ids = call('ZRANGEBYSCORE', expiry, '-inf', edge, 'LIMIT', from, 200)
+    for _, id in ipairs(ids) do
+      local row = (call('HGET', manifest, id) or '') .. '\n'
+      if find(row, '\nz' .. body .. '\n', 1, true) then
+        call('ZREM', key, id)
+      else
+        local _, last = find(row, '\nl' .. body .. '\t', 1, true)
+        if last then
+          local digits = string.match(row, '^%x*', last + 1)
+          local prefix = string.gsub(digits, '%x%x', function(pair) return string.char(tonumber(pair, 16)) end)
+          call('ZREM', key, prefix .. id)
+        end
+      end
+    end
+    if #ids < 200 then return end
+  end
+end
+
 -- Brings the ranked keys back to their bounds and notes the best that went.
 local function trim()
   for t = trims + 1, trims + 7 * ARGV[trims], 7 do
@@ -276,11 +320,16 @@ local function trim()
     if ARGV[t + 5] ~= '' then
       -- Out of the window is not trimmed: it is no member any more, and raises no floor.
       local time = call('TIME')
-      local oldest = (time[1] * 1000000 + time[2] - ARGV[t + 5]) / ARGV[t + 6]
-      call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%.17g', oldest))
+      -- By whole units: one that the window has not left yet stays, so that nothing younger goes.
+      local oldest = math.floor((time[1] * 1000000 + time[2] - ARGV[t + 5]) / ARGV[t + 6])
+      call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%.0f', oldest))
     end
     if keep > 0 then
       local size = call('ZCARD', key)
+      if noted and size > keep + ARGV[t + 4] then
+        drop_due(key, ARGV[t + 1])
+        size = call('ZCARD', key)
+      end
       if size > keep + ARGV[t + 4] then
         local from, to, edge = 0, size - keep - 1, size - keep - 1
         if not top then from, to, edge = keep, size - 1, keep end
@@ -298,24 +347,42 @@ local function trim()
   end
 end
 
+-- Adds a few ids that are due to a reply, from a place that moves with the writes so that callers meet different ones.
+local function with_due(reply)
+  if not noted then return reply end
+  now = now or clock()
+  local edge = '(' .. decimal(now)
+  local due = call('ZCOUNT', expiry, '-inf', edge)
+  if due == 0 then return reply end
+  local limit = math.min(2 * n + 2, 100)
+  local offset = 0
+  if due > limit then offset = (reply[2] + 0) * 7 % (due - limit + 1) end
+  for _, id in ipairs(call('ZRANGEBYSCORE', expiry, '-inf', edge, 'LIMIT', offset, limit)) do
+    reply[#reply + 1] = id
+    reply[#reply + 1] = call('HGET', manifest, id) or ''
+  end
+  return reply
+end
+
 if n == 1 then
   local id, mode, k = ARGV[4], ARGV[6], first + 1
   local row = pcall('HGET', manifest, id)
   if type(row) == 'table' then return typed(2, 'hash', row) end
   local status = check(k, 4, row)
   if status then return {'ok', call('HGET', meta, 'seq') or '0', status} end
-  local deletes = mode == 'D' or mode == 'X'
+  local expired = past(ARGV[11])
+  local deletes = mode == 'D' or mode == 'X' or expired
   local counter = open(deletes and 0 or 1)
   local last = 10 + 3 * ARGV[12]
   for o = 13, last, 3 do
     local code = ARGV[o]
-    if code == '-' then
+    if code == '-' or expired and (code == '+' or code == 'u') then
       call('SREM', KEYS[ARGV[o + 1] + 0], id)
-    elseif code == 'y' then
-      call('ZREM', KEYS[ARGV[o + 1] + 0], ARGV[o + 2] .. id)
+    elseif code == 'y' or expired then
+      call('ZREM', KEYS[ARGV[o + 1] + 0], (code == 'z' and '' or ARGV[o + 2]) .. id)
     end
   end
-  for o = 13, last, 3 do
+  for o = 13, expired and 0 or last, 3 do
     local code = ARGV[o]
     if code == '+' or code == 'u' then
       call('SADD', KEYS[ARGV[o + 1] + 0], id)
@@ -326,7 +393,7 @@ if n == 1 then
     end
   end
   if deletes then
-    if mode == 'D' then call('DEL', KEYS[k]) end
+    if mode ~= 'X' then call('DEL', KEYS[k]) end
     call('HDEL', manifest, id)
     call('HSET', meta, 'dels', counter)
     if noted then call('ZREM', expiry, id) end
@@ -342,7 +409,7 @@ if n == 1 then
   end
   trim()
   if fence ~= '' then call('HINCRBY', meta, 'built', 1) end
-  return {'ok', counter, 1}
+  return with_due({'ok', counter, 1})
 end
 
 -- A batch: where each plan starts in ARGV, then the rows, the checks, and the writes grouped by key.
@@ -369,7 +436,7 @@ for i = 1, n do
   reply[2 + i] = status[i]
   if not s then
     local mode = ARGV[at[i] + 2]
-    if mode == 'D' or mode == 'X' then deletes = deletes + 1 else puts = puts + 1 end
+    if mode == 'D' or mode == 'X' or past(ARGV[at[i] + 7]) then deletes = deletes + 1 else puts = puts + 1 end
   end
 end
 if puts + deletes == 0 then
@@ -385,13 +452,15 @@ for i = 1, n do
   if status[i] == 1 then
     local a = at[i]
     local id, mode, life = ids[i], ARGV[a + 2], ARGV[a + 7]
+    local expired = past(life)
     for o = a + 9, a + 6 + 3 * ARGV[a + 8], 3 do
       local code, e, member = ARGV[o], ARGV[o + 1] + 0, id
       local to = sadd
-      if code == '-' then
+      if code == '-' or expired and (code == '+' or code == 'u') then
         to = srem
-      elseif code == 'y' then
-        to, member = zrem, ARGV[o + 2] .. id
+      elseif code == 'y' or expired then
+        to, member = zrem, (code == 'z' and '' or ARGV[o + 2]) .. id
+        code = 'y'
       elseif code == 'z' or code == 'l' then
         to = zadd
       end
@@ -408,8 +477,8 @@ for i = 1, n do
       end
       list[#list + 1] = member
     end
-    if mode == 'D' or mode == 'X' then
-      if mode == 'D' then call('DEL', KEYS[first + i]) end
+    if mode == 'D' or mode == 'X' or expired then
+      if mode ~= 'X' then call('DEL', KEYS[first + i]) end
       gone[#gone + 1] = id
       unnoted[#unnoted + 1] = id
     else
@@ -446,4 +515,4 @@ if noted then each('ZREM', expiry, unnoted) end
 if deletes > 0 then call('HSET', meta, 'dels', counter) end
 trim()
 if fence ~= '' then call('HINCRBY', meta, 'built', puts + deletes) end
-return reply
+return with_due(reply)

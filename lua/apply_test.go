@@ -259,7 +259,7 @@ func TestAPartitionThatDoesNotKnowTheCallerIsNotWritten(t *testing.T) {
 		require.ErrorIs(t, err, ErrNotEntered, "no meta")
 		require.Empty(t, s.Keys(t))
 
-		require.NoError(t, w.r.Enter(w.ctx, meta, manifest, 2, Ready, nil))
+		require.NoError(t, w.enter(2, Ready, nil))
 		before := redistest.Snapshot(t, w.rdb)
 		c := w.call(change{id: "a", in: newUser})
 		c.Generation = 3
@@ -272,7 +272,7 @@ func TestAPartitionThatDoesNotKnowTheCallerIsNotWritten(t *testing.T) {
 		require.Equal(t, SchemaError{Generation: 1, Min: 2}, *schema)
 		require.Empty(t, redistest.Diff(before, redistest.Snapshot(t, w.rdb)))
 
-		require.NoError(t, w.rdb.HSet(w.ctx, meta, "schema", "1 2").Err())
+		require.NoError(t, w.rdb.HSet(w.ctx, meta, "schema", "1 2 e").Err())
 		w.written(change{id: "a", in: newUser}) // older, but not older than the oldest allowed
 		w.verified()
 	})

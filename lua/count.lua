@@ -31,7 +31,7 @@ for k = 3, #KEYS do
 end
 if count == 0 or redis.call('EXISTS', KEYS[2]) == 0 then return {'ok', count} end
 
-local now = string.format('%.0f', clock())
+local now = '(' .. string.format('%.0f', clock())
 local from = 0
 while true do
   local due = redis.pcall('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', from, 1000)

@@ -143,13 +143,43 @@ var wrappers = map[string]func(context.Context, *Runner) error{
 		return err
 	},
 	"enter": func(ctx context.Context, r *Runner) error {
-		return r.Enter(ctx, "meta", "manifest", 1, Ready, []string{"index:a.1", "index:b.1"})
+		_, err := r.Enter(ctx, "meta", "manifest", 1, Ready, "e", []string{"index:a.1", "index:b.1"})
+		return err
 	},
 	"register": func(ctx context.Context, r *Runner) error {
 		_, err := r.Register(ctx, RegisterCall{Catalog: "catalog", Indexes: []IndexDefinition{{"a", "f"}, {"b", "g"}}})
 		return err
 	},
 	"probe": func(ctx context.Context, r *Runner) error { return r.Probe(ctx, "probe") },
+	"inspect": func(ctx context.Context, r *Runner) error {
+		_, _, err := r.Inspect(ctx, InspectCall{Manifest: "manifest", Expiry: "expiry", Floor: "floor", Records: []InspectRecord{
+			{Key: "records 1", ID: "a", Questions: []Question{{Key: "entries 1", Member: "a"}}},
+			{Key: "records 2", ID: "b", Questions: []Question{{Key: "entries 2", Member: "b", Scored: true, Floor: "recent.1"}}},
+		}})
+		return err
+	},
+	"fence": func(ctx context.Context, r *Runner) error { return r.Fence(ctx, "meta", 1, "nonce") },
+	"ready": func(ctx context.Context, r *Runner) error {
+		return r.Ready(ctx, "meta", 1, "nonce", 7, []string{"index:a.1", "index:b.1"})
+	},
+	"touch": func(ctx context.Context, r *Runner) error {
+		return r.Touch(ctx, "meta", "expiry", "record", "a", Forever)
+	},
+	"due": func(ctx context.Context, r *Runner) error {
+		_, _, err := r.Due(ctx, "meta", "manifest", "expiry", 10, 0)
+		return err
+	},
+	"retire": func(ctx context.Context, r *Runner) error {
+		_, err := r.Retire(ctx, "meta", "manifest", "expiry", "floor", "e")
+		return err
+	},
+	"rank": func(ctx context.Context, r *Runner) error {
+		_, err := r.Rank(ctx, RankCall{Meta: "meta", Expiry: "expiry", Floor: "floor", Entries: "entries", State: "index:a.1", Body: "a.1", Limit: 10})
+		return err
+	},
+	"refloor": func(ctx context.Context, r *Runner) error {
+		return r.Refloor(ctx, "floor", "recent.1", "1 5 a", "2 4 b")
+	},
 }
 
 // wrapped runs a wrapper against a canned reply and gives its error and the KEYS and ARGV that it sent.
@@ -207,7 +237,7 @@ func TestAWrapperSendsItsKeysWhereTheHeaderSays(t *testing.T) {
 
 func TestAWrapperSendsAsManyArgumentsAsTheHeaderSays(t *testing.T) {
 	// What comes after the fixed arguments, for the calls above.
-	repeated := map[string]int{"apply": 2*9 + 2*2, "enter": 2, "register": 4, "read": 2}
+	repeated := map[string]int{"apply": 2*9 + 2*3 + 2, "enter": 2, "register": 4, "read": 2, "inspect": 2*2 + 2*4, "ready": 2}
 	for name := range wrappers {
 		fixed, open := headerOf(t, name).positions("ARGV")
 		n := len(fixed)

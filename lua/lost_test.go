@@ -76,7 +76,7 @@ func TestWhatCannotBeDecidedAfterALostReplyIsUnknownAndStaysAsItIs(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, redistest.Mini(t))
-			require.NoError(t, w.r.Enter(w.ctx, meta, manifest, 1, Ready, nil))
+			require.NoError(t, w.enter(1, Ready, nil))
 			w.verified()
 			w.written(change{id: "a", writeID: "write001", in: newUser})
 			var before map[string]redistest.Entry

@@ -20,10 +20,12 @@ local key = KEYS[1]
 local steps = {
   {'TYPE', key}, {'EXISTS', key}, {'TIME'},
   {'DEL', key},
-  {'SET', key, '1', 'PXAT', '99999999999999'}, {'SET', key, '1', 'KEEPTTL'}, {'GET', key}, {'PTTL', key}, {'DEL', key},
+  {'SET', key, '1', 'PXAT', '99999999999999'}, {'SET', key, '1', 'KEEPTTL'}, {'GET', key}, {'PTTL', key},
+  {'PEXPIREAT', key, '99999999999999'}, {'PERSIST', key}, {'DEL', key},
   {'HINCRBY', key, 'f', '1'}, {'HSET', key, 'g', '1'}, {'HGET', key, 'f'}, {'HMGET', key, 'f'}, {'HGETALL', key},
   {'HDEL', key, 'f', 'g'}, {'DEL', key},
   {'SADD', key, 'm'}, {'SCARD', key}, {'SRANDMEMBER', key}, {'SMEMBERS', key}, {'SSCAN', key, '0'}, {'SMISMEMBER', key, 'm'},
+  {'SISMEMBER', key, 'm'},
   {'SREM', key, 'm'}, {'DEL', key},
   {'ZADD', key, '1', 'm'}, {'ZMSCORE', key, 'm'}, {'ZSCORE', key, 'm'}, {'ZCARD', key}, {'ZCOUNT', key, '-inf', '+inf'},
   {'ZLEXCOUNT', key, '-', '+'}, {'ZRANGE', key, '0', '-1'}, {'ZREVRANGE', key, '0', '-1'}, {'ZRANK', key, 'm'},

@@ -53,6 +53,36 @@ func (r *Runner) Read(ctx context.Context, meta, manifest string, records, ids [
 	return out, rep.number(1), nil
 }
 
+// Values reads the values at keys: a string each, nil where there is none and, for several keys, where there is no string.
+func (r *Runner) Values(ctx context.Context, keys []string) ([]any, error) {
+	if len(keys) == 1 {
+		value, err := r.plain(ctx, "get", keys[0])
+		if err != nil {
+			return nil, err
+		}
+		return []any{value}, nil
+	}
+	args := make([]any, 0, 1+len(keys))
+	args = append(args, "mget")
+	for _, k := range keys {
+		args = append(args, k)
+	}
+	return r.list(ctx, args)
+}
+
+// list is the array that a plain command gives.
+func (r *Runner) list(ctx context.Context, args []any) ([]any, error) {
+	reply, err := r.plain(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("lockstep: %v: unexpected reply %T", args[0], reply)
+	}
+	return list, nil
+}
+
 // FindCall asks for one page of the ids that hold a value.
 type FindCall struct {
 	Meta, Expiry, Entries string

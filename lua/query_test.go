@@ -100,7 +100,7 @@ func TestAnIndexThatIsNotReadyAnswersNeitherIdsNorCounts(t *testing.T) {
 		for _, err := range query("index:status.1") {
 			require.ErrorIs(t, err, ErrNotEntered)
 		}
-		require.NoError(t, w.r.Enter(w.ctx, meta, manifest, 1, Building, []string{"index:status.1"}))
+		require.NoError(t, w.enter(1, Building, []string{"index:status.1"}))
 		for field, state := range map[string]string{"index:status.1": "building", "index:other.1": "", "index:status.2": ""} {
 			for _, err := range query(field) {
 				var typed *StateError

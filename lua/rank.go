@@ -2,6 +2,7 @@ package lua
 
 import (
 	"context"
+	"strconv"
 	"strings"
 )
 
@@ -72,7 +73,7 @@ func (r *Runner) Rank(ctx context.Context, c RankCall) (RankReply, error) {
 		Hidden: rep.number(2), More: rep.text(3) == "1", Size: rep.number(4), Pairs: make([]Pair, 0, (len(list)-5)/2),
 	}
 	if raw := rep.text(1); raw != "" {
-		out.Floor = parseFloor(raw)
+		out.Floor = ParseFloor(raw)
 	}
 	for i := 5; i < len(list); i += 2 {
 		out.Pairs = append(out.Pairs, Pair{rep.text(i), rep.text(i + 1)})
@@ -80,9 +81,16 @@ func (r *Runner) Rank(ctx context.Context, c RankCall) (RankReply, error) {
 	return out, nil
 }
 
-// parseFloor takes a floor apart: how many trims, a space, the score, a space, the member.
-func parseFloor(raw string) FloorMark {
+// ParseFloor takes a floor apart: how many trims, a space, the score, a space, the member.
+func ParseFloor(raw string) FloorMark {
 	_, pair, _ := strings.Cut(raw, " ")
 	score, member, _ := strings.Cut(pair, " ")
 	return FloorMark{Raw: raw, Pair: Pair{Member: member, Score: score}}
+}
+
+// Trims is how many trims a floor has counted.
+func (f FloorMark) Trims() int64 {
+	count, _, _ := strings.Cut(f.Raw, " ")
+	n, _ := strconv.ParseInt(count, 10, 64)
+	return n
 }

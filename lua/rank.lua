@@ -13,9 +13,13 @@
 --   4  direction: 'desc' or 'asc'
 --   5  page size; 0 asks for size and hidden alone (by the bytes of the members with lifetimes about: more is '1', and
 --      hidden is not known)
---   6  lower bound, 7 upper bound: as ZCOUNT takes them for 'z' ('-inf', '5', '(5'), as ZLEXCOUNT for 'l' ('-', '[x', '(x')
---   8  score and 9 member after which the page begins, '' and '' at the start; for 'l' only the member counts
---   10 largest age and 11 unit of the scores, in microseconds, '' and '' without
+--   6  lower bound: as ZCOUNT takes it for 'z' ('-inf', '5', '(5'), as ZLEXCOUNT for 'l' ('-', '[x', '(x'; a lower '+'
+--      is above everything)
+--   7  upper bound, likewise
+--   8  score after which the page begins, '' at the start
+--   9  member after which the page begins, '' at the start; for 'l' it alone counts
+--   10 largest age in microseconds, '' without
+--   11 unit of the scores in microseconds, '' without
 --   12 for 'l' how many bytes of a member stand before its id, '' where they end with the bytes 0 and 1
 --
 -- Returns
@@ -42,16 +46,18 @@ if type(size) == 'table' then return typed(4, 'zset', size) end
 local floor = redis.pcall('HGET', KEYS[3], ARGV[2])
 if type(floor) == 'table' then return typed(3, 'hash', floor) end
 
--- The ranks [low, high) that the bounds leave.
+-- The ranks [low, high) that the bounds leave. Scores are counted by closed bounds only: not every server takes an open one
+-- at infinity.
 local function below(bound)
   if bound == '-inf' or bound == '-' then return 0 end
+  if bound == '+' then return size end
   local mark = string.sub(bound, 1, 1)
   if lexical then
     local rest = string.sub(bound, 2)
     return redis.call('ZLEXCOUNT', key, '-', (mark == '[' and '(' or '[') .. rest)
   end
   if mark == '(' then return redis.call('ZCOUNT', key, '-inf', string.sub(bound, 2)) end
-  return redis.call('ZCOUNT', key, '-inf', '(' .. bound)
+  return size - redis.call('ZCOUNT', key, bound, '+inf')
 end
 
 local function above(bound)
@@ -62,17 +68,17 @@ local function above(bound)
     return redis.call('ZLEXCOUNT', key, (mark == '[' and '(' or '[') .. rest, '+')
   end
   if mark == '(' then return redis.call('ZCOUNT', key, string.sub(bound, 2), '+inf') end
-  return redis.call('ZCOUNT', key, '(' .. bound, '+inf')
+  return size - redis.call('ZCOUNT', key, '-inf', bound)
 end
 
 local low, high = below(ARGV[6]), size - above(ARGV[7])
 if ARGV[10] ~= '' then
   local t = redis.call('TIME')
-  local oldest = (t[1] * 1000000 + t[2] - ARGV[10]) / ARGV[11]
+  local oldest = math.floor((t[1] * 1000000 + t[2] - ARGV[10]) / ARGV[11])
   -- What was trimmed is out of the window by now, all of it.
   local best = floor and tonumber(string.match(floor, '^%d+ (%S+)'))
   if best and best < oldest then floor = false end
-  low = math.max(low, redis.call('ZCOUNT', key, '-inf', '(' .. string.format('%.17g', oldest)))
+  low = math.max(low, redis.call('ZCOUNT', key, '-inf', '(' .. string.format('%.0f', oldest)))
 end
 local within = math.max(0, high - low)
 
@@ -87,13 +93,14 @@ end
 
 if ARGV[9] ~= '' then
   -- The rank of the cursor's pair, or the one that it would have.
-  local member, from, to = ARGV[9], nil, nil
+  local member, from, to, ties = ARGV[9], nil, nil, nil
   if lexical then
     from = redis.call('ZLEXCOUNT', key, '-', '(' .. member)
-    to = from
+    ties = from + 1 -- members are equal only as a whole
   else
-    from = redis.call('ZCOUNT', key, '-inf', '(' .. ARGV[8])
-    to = from + redis.call('ZCOUNT', key, ARGV[8], ARGV[8])
+    from = size - redis.call('ZCOUNT', key, ARGV[8], '+inf')
+    ties = from + redis.call('ZCOUNT', key, ARGV[8], ARGV[8])
+    to = ties
     while from < to do
       local middle = math.floor((from + to) / 2)
       if before(redis.call('ZRANGE', key, middle, middle)[1], member) then from = middle + 1 else to = middle end
@@ -102,7 +109,8 @@ if ARGV[9] ~= '' then
   if desc then
     high = math.min(high, from)
   else
-    if redis.call('ZRANGE', key, from, from)[1] == member then from = from + 1 end
+    -- The same id beyond the ties has moved on to another score, and is another pair.
+    if from < ties and redis.call('ZRANGE', key, from, from)[1] == member then from = from + 1 end
     low = math.max(low, from)
   end
 end
@@ -124,7 +132,7 @@ if limit == 0 then
     reply[4] = '1'
     return reply
   end
-  local from, text = 0, string.format('%.0f', now)
+  local from, text = 0, '(' .. string.format('%.0f', now)
   while true do
     local ids = redis.pcall('ZRANGEBYSCORE', KEYS[2], '-inf', text, 'LIMIT', from, 1000)
     if ids['err'] then return typed(2, 'zset', ids) end
@@ -156,7 +164,7 @@ while low < high and taken < limit do
   end
   for i = 1, #page, 2 do
     local at = notes and notes[(i + 1) / 2]
-    if at and tonumber(at) <= now then
+    if at and tonumber(at) < now then
       reply[3] = reply[3] + 1
     else
       reply[#reply + 1] = page[i]

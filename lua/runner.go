@@ -52,7 +52,7 @@ func (r Retry) Pause(ctx context.Context, n int) error {
 
 // Attempt tells an observer about a call that is going to be repeated.
 type Attempt struct {
-	Script string // apply, find, ...
+	Script string // apply, find, ..., or the plain command: get, mget
 	N      int    // attempts so far
 	Err    error  // why
 }
@@ -99,59 +99,87 @@ func (r *Runner) send(ctx context.Context, name, text string, keys []string, arg
 		all = append(all, k)
 	}
 	all = append(all, args...)
-	cmd := command{redis.NewCmd(ctx, all...)}
-	if err := r.rdb.Process(ctx, cmd); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, err
-	}
-	reply, err := cmd.Result()
-	if errors.Is(err, redis.Nil) {
+	return r.process(ctx, all)
+}
+
+// process sends one command, never twice by itself. A nil reply is nil.
+func (r *Runner) process(ctx context.Context, args []any) (any, error) {
+	cmd := command{redis.NewCmd(ctx, args...)}
+	err := Await(ctx, func() error { return r.rdb.Process(ctx, cmd) })
+	switch {
+	case errors.Is(err, redis.Nil):
 		return nil, nil
+	case err != nil:
+		return nil, err // cmd may still be on its way
 	}
-	return reply, err
+	return cmd.Result()
 }
 
 // run repeats a script until the server has run it, ctx is done or the budget is spent. args is asked before every
 // attempt whether an earlier one may have been applied. The error of a write that may have been applied matches
 // ErrUnknown.
 func (r *Runner) run(ctx context.Context, s *script, keys []string, args func(resent bool) []any) ([]any, error) {
+	reply, err := r.repeat(ctx, "script "+s.name, s.name, s.reads, func(resent bool) (any, error) {
+		return r.once(ctx, s, keys, args(resent))
+	})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := reply.([]any)
+	if !ok || len(list) == 0 {
+		return nil, fmt.Errorf("lockstep: script %s: unexpected reply %T", s.name, reply)
+	}
+	return list, nil
+}
+
+// plain repeats one command that may run any number of times, as run does.
+func (r *Runner) plain(ctx context.Context, args ...any) (any, error) {
+	name, _ := args[0].(string)
+	return r.repeat(ctx, name, name, true, func(bool) (any, error) { return r.process(ctx, args) })
+}
+
+// repeat calls once until it has an answer. harmless says that a call that was perhaps made may be made again, and that
+// its outcome is never unknown.
+func (r *Runner) repeat(
+	ctx context.Context, what, name string, harmless bool, once func(resent bool) (any, error),
+) (any, error) {
 	deadline := time.Now().Add(r.retry.Budget)
 	sent := false
 	var last error
 	for n := 1; ; n++ {
 		if ctx.Err() != nil {
-			return nil, fail(s, sent, ended(ctx, last))
+			return nil, fail(what, sent, ended(ctx, last))
 		}
-		reply, err := r.once(ctx, s, keys, args(sent))
+		reply, err := once(sent)
 		if err == nil {
-			list, ok := reply.([]any)
-			if !ok || len(list) == 0 {
-				return nil, fmt.Errorf("lockstep: script %s: unexpected reply %T", s.name, reply)
-			}
-			return list, nil
+			return reply, nil
 		}
 		f, cause := judge(err)
 		last = cause
-		if f == maybe && !s.reads && !neverSent(ctx, err) {
+		if f == maybe && !harmless && !neverSent(ctx, err) {
 			sent = true
 		}
 		if f == refused || (time.Now().After(deadline) || r.retry.Budget < 0) {
-			return nil, fail(s, sent, last)
+			return nil, fail(what, sent, last)
+		}
+		if ctx.Err() != nil {
+			return nil, fail(what, sent, ended(ctx, last))
 		}
 		if r.onRetry != nil {
-			r.onRetry(Attempt{Script: s.name, N: n, Err: err})
+			r.onRetry(Attempt{Script: name, N: n, Err: err})
 		}
 		if err := r.retry.Pause(ctx, n); err != nil {
-			return nil, fail(s, sent, ended(ctx, last))
+			return nil, fail(what, sent, ended(ctx, last))
 		}
 	}
 }
 
-// fail names the script and, for a write that may have been applied, says so.
-func fail(s *script, sent bool, err error) error {
-	if sent && !s.reads {
-		return fmt.Errorf("%w: script %s: %w", ErrUnknown, s.name, err)
+// fail names what was called and says of a write that may have been applied that it may.
+func fail(what string, sent bool, err error) error {
+	if sent {
+		return fmt.Errorf("%w: %s: %w", ErrUnknown, what, err)
 	}
-	return fmt.Errorf("lockstep: script %s: %w", s.name, err)
+	return fmt.Errorf("lockstep: %s: %w", what, err)
 }
 
 // neverSent reports a context that was over before the client had a connection to write to.

@@ -73,9 +73,13 @@ func (r *Runner) Catalog(ctx context.Context, c RegisterCall) (Registration, err
 	for _, ix := range c.Indexes {
 		fields = append(fields, "index:"+ix.Name+":"+ix.Fingerprint)
 	}
-	values, err := r.rdb.HMGet(ctx, c.Catalog, fields...).Result()
+	args := []any{"hmget", c.Catalog}
+	for _, f := range fields {
+		args = append(args, f)
+	}
+	values, err := r.list(ctx, args)
 	if err != nil {
-		return Registration{}, fmt.Errorf("lockstep: catalog %q: %w", c.Catalog, Judge(err))
+		return Registration{}, fmt.Errorf("lockstep: catalog %q: %w", c.Catalog, err)
 	}
 	rep := reply{"catalog", values, nil}
 	if rep.text(0) == "" {
@@ -90,25 +94,29 @@ func (r *Runner) Catalog(ctx context.Context, c RegisterCall) (Registration, err
 
 // Planted notes in the catalog that the partitions of a fixed placement exist: one without meta has lost it from now on.
 func (r *Runner) Planted(ctx context.Context, catalog string) error {
-	if err := r.rdb.HSet(ctx, catalog, "planted", "1").Err(); err != nil {
-		return fmt.Errorf("lockstep: catalog %q: %w", catalog, Judge(err))
+	if _, err := r.plain(ctx, "hset", catalog, "planted", "1"); err != nil {
+		return fmt.Errorf("lockstep: catalog %q: %w", catalog, err)
 	}
 	return nil
 }
 
-// Enter tells a partition which indexes the caller's generation maintains; start is their state if it has no meta.
-// Errors: *SchemaError, *KeyTypeError.
-func (r *Runner) Enter(ctx context.Context, meta, manifest string, generation int64, start Start, states []string) error {
-	args := []any{strconv.FormatInt(generation, 10), string(start)}
+// Enter tells a partition which indexes the caller's generation maintains; start is their state if it has no meta, and
+// nonce becomes its epoch then. It gives the epoch: the name of this life of the partition, in which its write counter
+// only grows. Errors: *SchemaError, *KeyTypeError.
+func (r *Runner) Enter(
+	ctx context.Context, meta, manifest string, generation int64, start Start, nonce string, states []string,
+) (epoch string, err error) {
+	args := []any{strconv.FormatInt(generation, 10), string(start), nonce}
 	for _, s := range states {
 		args = append(args, s)
 	}
 	keys := []string{meta, manifest}
 	list, err := r.run(ctx, enterScript, keys, fixed(args))
 	if err != nil {
-		return err
+		return "", err
 	}
-	return reply{enterScript.name, list, keys}.refusal(generation)
+	rep := reply{enterScript.name, list, keys}
+	return rep.text(1), rep.refusal(generation)
 }
 
 // Probe tries every command of the scripts on a scratch key. ErrDenied names the first that the user may not run.

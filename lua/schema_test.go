@@ -16,7 +16,7 @@ func TestANewerDeclarationMakesWhatItDoesNotMaintainUnready(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWorld(t, s)
 		enter := func(generation int64, states ...string) error {
-			return w.r.Enter(w.ctx, meta, manifest, generation, Ready, states)
+			return w.enter(generation, Ready, states)
 		}
 		require.NoError(t, enter(1, "index:a.1", "index:b.1"))
 		require.Equal(t, "ready", w.state("index:a.1"))
@@ -34,7 +34,7 @@ func TestANewerDeclarationMakesWhatItDoesNotMaintainUnready(t *testing.T) {
 		require.Equal(t, []string{"ready", "building", "dropping"},
 			[]string{w.state("index:a.1"), w.state("index:b.1"), w.state("index:c.1")}, "a rollback has missed writes")
 
-		require.NoError(t, w.rdb.HSet(w.ctx, meta, "schema", "3 3").Err())
+		require.NoError(t, w.rdb.HSet(w.ctx, meta, "schema", "3 3 e").Err())
 		before = redistest.Snapshot(t, w.rdb)
 		var schema *SchemaError
 		require.ErrorAs(t, enter(2, "index:z.1"), &schema)
@@ -47,14 +47,14 @@ func TestAPartitionThatLostItsMetaIsNotTakenForNew(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWorld(t, s)
 		require.NoError(t, w.rdb.HSet(w.ctx, manifest, "a", "write0011").Err())
-		require.NoError(t, w.r.Enter(w.ctx, meta, manifest, 1, Ready, []string{"index:a.1"}))
+		require.NoError(t, w.enter(1, Ready, []string{"index:a.1"}))
 		require.Equal(t, "building", w.state("index:a.1"))
 
 		for _, key := range []string{meta, manifest} {
 			s.Flush(t)
 			require.NoError(t, w.rdb.Set(w.ctx, key, "x", 0).Err())
 			var typed *KeyTypeError
-			require.ErrorAs(t, w.r.Enter(w.ctx, meta, manifest, 1, Ready, nil), &typed)
+			require.ErrorAs(t, w.enter(1, Ready, nil), &typed)
 			require.Equal(t, KeyTypeError{Key: key, Found: "string"}, *typed)
 			require.Equal(t, []string{key}, s.Keys(t))
 		}
@@ -132,7 +132,7 @@ func TestManyIndexesFitIntoOneDeclaration(t *testing.T) {
 		reg, err := w.r.Register(w.ctx, c)
 		require.NoError(t, err)
 		require.Len(t, reg.Indexes, 1200)
-		require.NoError(t, w.r.Enter(w.ctx, meta, manifest, reg.Generation, reg.Start, states))
+		require.NoError(t, w.enter(reg.Generation, reg.Start, states))
 		require.Equal(t, "ready", w.state(states[1199]))
 	})
 }

@@ -26,6 +26,15 @@ var rankSource string
 //go:embed count.lua
 var countSource string
 
+//go:embed touch.lua
+var touchSource string
+
+//go:embed due.lua
+var dueSource string
+
+//go:embed retire.lua
+var retireSource string
+
 //go:embed enter.lua
 var enterSource string
 
@@ -34,6 +43,18 @@ var registerSource string
 
 //go:embed probe.lua
 var probeSource string
+
+//go:embed inspect.lua
+var inspectSource string
+
+//go:embed fence.lua
+var fenceSource string
+
+//go:embed ready.lua
+var readySource string
+
+//go:embed refloor.lua
+var refloorSource string
 
 // script is one constant text that the server runs, known to it by its SHA-1.
 type script struct {
@@ -49,12 +70,21 @@ var (
 	findScript     = newScript("find", findSource, true)
 	rankScript     = newScript("rank", rankSource, true)
 	countScript    = newScript("count", countSource, true)
+	touchScript    = newScript("touch", touchSource, false)
+	dueScript      = newScript("due", dueSource, true)
+	retireScript   = newScript("retire", retireSource, false)
 	enterScript    = newScript("enter", enterSource, false)
 	registerScript = newScript("register", registerSource, false)
 	probeScript    = newScript("probe", probeSource, false)
+	inspectScript  = newScript("inspect", inspectSource, true)
+	fenceScript    = newScript("fence", fenceSource, false)
+	readyScript    = newScript("ready", readySource, false)
+	refloorScript  = newScript("refloor", refloorSource, false)
 
 	scripts = []*script{
-		applyScript, readScript, findScript, rankScript, countScript, enterScript, registerScript, probeScript,
+		applyScript, readScript, findScript, rankScript, countScript,
+		touchScript, dueScript, retireScript, enterScript, registerScript, probeScript,
+		inspectScript, fenceScript, readyScript, refloorScript,
 	}
 )
 

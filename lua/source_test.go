@@ -72,6 +72,7 @@ var boundedUnpack = map[string]string{
 	"probe unpack(step)": "a constant of the script",
 	"apply unpack(list)": "under a test for at most 1000",
 	"count unpack(due)":  "LIMIT 1000",
+	"rank unpack(ids)":   "a step of at most 500",
 }
 
 func TestNoScriptUnpacksAListOfUnknownLength(t *testing.T) {

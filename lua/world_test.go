@@ -46,7 +46,7 @@ func each(t *testing.T, fn func(t *testing.T, w *world)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		w := newWorld(t, s)
-		require.NoError(t, w.r.Enter(w.ctx, meta, manifest, 1, Ready, []string{"index:status.1", "index:email.1"}))
+		require.NoError(t, w.enter(1, Ready, []string{"index:status.1", "index:email.1"}))
 		fn(t, w)
 	})
 }
@@ -104,7 +104,7 @@ type change struct {
 
 // call makes the call that carries the changes out.
 func (w *world) call(changes ...change) ApplyCall {
-	c := ApplyCall{Meta: meta, Manifest: manifest, Expiry: expiry, Floor: prefix + "~~floor:v1", Generation: 1}
+	c := ApplyCall{Meta: meta, Manifest: manifest, Expiry: expiry, Floor: prefix + "~~floor:v1", Generation: 1, Epoch: epoch}
 	place := func(body string) int {
 		k := prefix + "~" + body + ":v1"
 		if i := slices.Index(c.Entries, k); i >= 0 {
@@ -202,4 +202,13 @@ func (w *world) through(steps ...func(func() error) error) *Runner {
 	rdb.AddHook(&fault{steps: steps})
 	redistest.Checked(rdb, Sources)
 	return NewRunner(rdb, patient, nil)
+}
+
+// epoch is the name of the partition's life in these tests.
+const epoch = "e"
+
+// enter enters the partition.
+func (w *world) enter(generation int64, start Start, states []string) error {
+	_, err := w.r.Enter(w.ctx, meta, manifest, generation, start, epoch, states)
+	return err
 }

@@ -31,6 +31,9 @@ const (
 	firstYear, endYear = 1684, 2256
 )
 
+// The first and the last instant whose microseconds are such numbers, within those years.
+var firstMicro, lastMicro = time.UnixMicro(-maxWhole).UTC(), time.UnixMicro(maxWhole).UTC()
+
 var errNaN = errors.New("NaN has no place in an order")
 
 var timeType = reflect.TypeFor[time.Time]()
@@ -56,9 +59,18 @@ func scoredBy(t reflect.Type, unit time.Duration) (encoder, error) {
 		e.name = "number"
 		e.encode = func(v reflect.Value) (string, bool, error) { return encodeFloat(v.Float()) }
 	default:
-		return e, fmt.Errorf("scores of type %v do not fit a float64: use ranked.Exact, or index a number or a time", t)
+		return refusing(plan.Ranked, fmt.Errorf("scores of type %v do not fit a float64: use ranked.Exact, or index a number or a time", t))
 	}
 	return e, nil
+}
+
+// refusing is the encoder of a declaration that Open reports: queries made of it meanwhile answer with the same error.
+func refusing(kind plan.Kind, err error) (encoder, error) {
+	return encoder{
+		kind:   kind,
+		encode: func(reflect.Value) (string, bool, error) { return "", false, err },
+		decode: index.ScoreOfText,
+	}, err
 }
 
 func encodeTime(at time.Time, unit time.Duration) (string, bool, error) {
@@ -72,6 +84,10 @@ func encodeTime(at time.Time, unit time.Duration) (string, bool, error) {
 	n := micro / per
 	if micro%per < 0 {
 		n-- // the unit that holds the instant, before 1970 too
+	}
+	if n > maxWhole || n < -maxWhole {
+		return "", false, fmt.Errorf("%s: by the microsecond an order of times holds %s to %s: use a coarser unit",
+			at.UTC().Format(time.DateOnly), firstMicro.Format(time.DateOnly), lastMicro.Format(time.DateOnly))
 	}
 	return strconv.FormatInt(n, 10), true, nil
 }
@@ -127,7 +143,7 @@ func exactly(t reflect.Type) (encoder, error) {
 		e.encode = func(v reflect.Value) (string, bool, error) { return encodeText(v.String()), true, nil }
 		e.decode = func(raw string) index.Score { return index.ScoreOfText(decodeText(raw)) }
 	default:
-		return e, fmt.Errorf("scores of type %v have no order here: use a number, a time or a string", t)
+		return refusing(plan.Lexical, fmt.Errorf("scores of type %v have no order here: use a number, a time or a string", t))
 	}
 	return e, nil
 }

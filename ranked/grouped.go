@@ -22,12 +22,14 @@ type Grouped[T, G, S any] struct {
 // Within ranks by an index inside groups: the latest orders of one customer, the strongest within one network. Groups are
 // typed values, as those of a membership index. Only Of asks it; by itself by is not declared.
 func Within[T, G, S any](group func(T) G, by *Index[T, S]) *Grouped[T, G, S] {
-	x := &Grouped[T, G, S]{core: by, group: group}
 	if by == nil {
-		x.definition = plan.Definition{Kind: "ranked", Err: errors.New("Within has no index")}
-		return x
+		e, err := refusing(plan.Ranked, errors.New("Within has no index"))
+		by = &Index[T, S]{
+			definition: plan.Definition{Kind: "ranked", Err: err},
+			extract:    func(T) (none S, ok bool) { return none, false }, encoder: e,
+		}
 	}
-	x.definition = by.definition
+	x := &Grouped[T, G, S]{core: by, group: group, definition: by.definition}
 	wrong := []error{by.definition.Err}
 	if group == nil {
 		wrong = append(wrong, errors.New("Within has no function that gives the group"))
@@ -35,6 +37,8 @@ func Within[T, G, S any](group func(T) G, by *Index[T, S]) *Grouped[T, G, S] {
 	var err error
 	if x.encoder, err = typed.Of(reflect.TypeFor[G]()); err != nil {
 		wrong = append(wrong, err)
+		refused := err
+		x.encoder.Encode = func(reflect.Value) (key.Value, error) { return key.Value{}, refused }
 	}
 	x.definition.Group = x.encoder.Name
 	x.definition.Err = errors.Join(wrong...)

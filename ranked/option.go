@@ -42,7 +42,8 @@ func Slack(n int) Option {
 }
 
 // MaxAge makes an index of times a window: what is older, by the server's clock, is no member. Queries hide it, and writes
-// remove it; it raises no floor. Not for Exact.
+// remove it; it raises no floor. With a coarser Unit the window moves by whole units, so that nothing younger leaves it. Not
+// for Exact.
 func MaxAge(d time.Duration) Option {
 	return Option{func(s *settings) {
 		if d < time.Microsecond {

@@ -20,7 +20,8 @@ type Index[T, S any] struct {
 
 // New orders every record by a score: an integer of up to 32 bits or an int64 checked to be within 2^53, a float, or a
 // time, ordered by the microsecond or a coarser Unit. The zero time has no entry. NaN, integers beyond 2^53 and years
-// outside 1684 to 2255 are refused before anything is written; -0 is 0, and infinities are the ends.
+// outside 1684 to 2255 are refused before anything is written, and by the microsecond instants before 1684-07-28 or after
+// 2255-06-05; -0 is 0, and infinities are the ends.
 func New[T, S any](name string, score func(T) S, o ...Option) *Index[T, S] {
 	return build(name, always(score), score == nil, false, scoredBy, o)
 }
@@ -60,16 +61,21 @@ func build[T, S any](
 	}
 	if noFunction {
 		s.wrong = append(s.wrong, errors.New("no function that gives its scores"))
+		extract = func(T) (none S, ok bool) { return none, false } // Open reports it; until then nothing panics
 	}
 	if s.bound.Keep > 0 && !s.slack {
 		s.bound.Slack = s.bound.Keep / 10
 	}
+	unit := s.bound.Unit > 0
 	e, err := encoderOf(reflect.TypeFor[S](), max(s.bound.Unit, time.Microsecond))
 	if err != nil {
 		s.wrong = append(s.wrong, err)
 	}
-	s.bound.Lexical = e.kind == plan.Lexical
-	if (s.bound.MaxAge > 0 || s.bound.Unit > 0) && (!e.times || s.bound.Lexical) {
+	s.bound.Lexical, s.bound.Prefix = e.kind == plan.Lexical, e.size
+	if s.bound.Unit == time.Microsecond {
+		s.bound.Unit = 0 // the default, said aloud
+	}
+	if (s.bound.MaxAge > 0 || unit) && (!e.times || s.bound.Lexical) {
 		s.wrong = append(s.wrong, fmt.Errorf("the options MaxAge and Unit are for times in ranked.New and ranked.Sparse"))
 	}
 	if s.bound.MaxAge > 0 && s.bound.Low {

@@ -26,8 +26,10 @@ func TestSmoke(t *testing.T) {
 	exact := ranked.Exact("exact", func(e ev) int64 { return e.N })
 	name := ranked.Exact("name", func(e ev) string { return e.Name }, ranked.LowestFirst(), ranked.Keep(5))
 	byNet := ranked.Within(func(e ev) string { return e.Net }, ranked.New("net", func(e ev) int64 { return e.N }, ranked.Keep(3), ranked.Slack(0)))
-	e := index.Define("acme", "ev", index.Options[ev]{ID: func(e ev) string { return e.ID }, Version: 1, Lifetime: index.Forever,
-		Indexes: []index.Index[ev]{recent, exact, name, byNet}})
+	e := index.Define("acme", "ev", index.Options[ev]{
+		ID: func(e ev) string { return e.ID }, Version: 1, Lifetime: index.Forever,
+		Indexes: []index.Index[ev]{recent, exact, name, byNet},
+	})
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
 		rdb := s.Client(t)

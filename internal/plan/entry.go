@@ -41,6 +41,7 @@ type Definition struct {
 // Bound says how much of an order a ranked index holds.
 type Bound struct {
 	Lexical bool
+	Prefix  int  // bytes of a Lexical member before its id, -1 where they are terminated
 	Low     bool // the lowest are kept
 	Keep    int  // 0 keeps all
 	Slack   int

@@ -49,18 +49,19 @@ func (r Range) Contains(k Kind, score string) bool {
 }
 
 // Bounds are the edges as ZCOUNT takes them for Ranked entries, and ZLEXCOUNT for Lexical ones. Members of a lexical key
-// begin with the prefix and go on with an id, so an edge after a prefix is one before the next.
+// begin with the prefix and go on with an id, so an edge after a prefix is one before the next. A lower bound "+" is above
+// everything.
 func (r Range) Bounds(k Kind) (lower, upper string) {
 	if k == Lexical {
 		lower, upper = "-", "+"
 		if r.Min != nil {
 			lower = "[" + r.Min.Score
 			if r.Min.Open {
-				lower = "[" + next(r.Min.Score)
+				lower = after(r.Min.Score, "[")
 			}
 		}
 		if r.Max != nil {
-			upper = "(" + next(r.Max.Score)
+			upper = after(r.Max.Score, "(")
 			if r.Max.Open {
 				upper = "(" + r.Max.Score
 			}
@@ -84,17 +85,17 @@ func scored(e Edge) string {
 	return e.Score
 }
 
-// next is the first text after every text that begins with prefix. A prefix of nothing but 0xff has none; a longer one
-// comes after all that an encoder makes.
-func next(prefix string) string {
+// after is the bound at the first text after every text that begins with prefix: "+" after a prefix of nothing but 0xff,
+// because nothing follows its members, whatever their ids.
+func after(prefix, mark string) string {
 	b := []byte(prefix)
 	for i := len(b) - 1; i >= 0; i-- {
 		if b[i] < 0xff {
 			b[i]++
-			return string(b[:i+1])
+			return mark + string(b[:i+1])
 		}
 	}
-	return prefix + strings.Repeat("\xff", 9)
+	return "+"
 }
 
 // CompareScores compares two scores of one kind: as numbers, or as bytes.

@@ -1,0 +1,299 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/time/rate"
+
+	"github.com/lockstep-go/lockstep/index"
+	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/key"
+	"github.com/lockstep-go/lockstep/lua"
+)
+
+// pass is one Verify, Run or Build.
+//
+// It remembers eight bytes for each record and for each entry that it has found in order, so that the later phases ask only
+// about what the first has not seen.
+type pass struct {
+	m        index.Maintenance
+	run      *lua.Runner
+	rdb      redis.UniversalClient
+	part     key.Partition
+	space    key.Space
+	o        Options
+	fix      bool
+	only     string // the index that Build is for, else ""
+	declared map[string]declared
+	limiter  *rate.Limiter
+	seed     maphash.Seed
+	ahead    time.Duration // the server's clock against ours
+
+	fence string // of the build under way, else ""
+
+	mu        sync.Mutex
+	report    Report
+	reported  map[uint64]struct{} // findings
+	living    map[uint64]struct{} // ids of records
+	settled   map[uint64]struct{} // members of index keys that have been judged
+	conflicts []*conflict
+	blocked   map[string]bool // indexes that cannot become ready
+	built     int64           // records written under the fence
+	floors    map[string]*floor
+	keys      []indexKey
+	strangers []string // keys under the prefix that are none of ours
+	progress  Progress
+	told      time.Time
+}
+
+// declared is what a pass knows of a declared index.
+type declared struct {
+	generation int
+	kind       plan.Kind
+	bound      plan.Bound
+}
+
+// newPass prepares a pass over what c has declared.
+func newPass(c index.Opened, o Options) *pass {
+	m := c.Maintenance()
+	p := &pass{
+		m: m, run: m.Runner(), rdb: m.Client(), part: m.Partition(), space: m.Partition().Space(), o: o, seed: maphash.MakeSeed(),
+		reported: map[uint64]struct{}{},
+	}
+	p.report.Entity, p.report.Started, p.report.NotReady = c.Declared().String(), time.Now(), []string{}
+	p.report.Findings = []Finding{}
+	if o.Rate > 0 {
+		p.limiter = rate.NewLimiter(rate.Limit(o.Rate), batchRecords)
+	}
+	return p
+}
+
+// begin forgets what an attempt has learned, so that the next starts from nothing. What was reported stays.
+func (p *pass) begin(c index.Opened) {
+	indexes, bounds := p.m.Indexes(), p.m.Bounds()
+	p.declared = make(map[string]declared, len(indexes))
+	for _, d := range c.Declared().Definitions() {
+		kind := plan.Set
+		if d.Kind == "ranked" {
+			kind = plan.Ranked
+			if d.Bound.Lexical {
+				kind = plan.Lexical
+			}
+		}
+		p.declared[d.Name] = declared{indexes[d.Name], kind, bounds[d.Name]}
+	}
+	p.living, p.settled = map[uint64]struct{}{}, map[uint64]struct{}{}
+	p.conflicts, p.blocked, p.built = nil, map[string]bool{}, 0
+	p.floors, p.keys, p.strangers = map[string]*floor{}, nil, nil
+	p.report.Records, p.report.Entries = 0, 0
+}
+
+// mark is what a pass remembers of a pair of texts.
+func (p *pass) mark(a, b string) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	return maphash.String(p.seed, a)*odd ^ maphash.String(p.seed, b)
+}
+
+// found is a finding with the member it is about, which tells two entries of one record in one index key apart.
+type found struct {
+	Finding
+	member string
+}
+
+// emit takes findings into the report, each once.
+func (p *pass) emit(all ...found) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range all {
+		if !p.once("finding "+f.Key, f.member) {
+			continue
+		}
+		switch f.Kind {
+		case Missing:
+			p.report.Missing++
+		case Stale:
+			p.report.Stale++
+		case Orphan:
+			p.report.Orphan++
+		case Misranked:
+			p.report.Misranked++
+		case Undecodable:
+			p.report.Undecodable++
+		case Foreign:
+			p.report.Foreign++
+		}
+		if f.Fixed {
+			p.report.Fixed++
+		}
+		if errors.Is(f.Err, index.ErrConflict) {
+			p.report.Skipped++
+			p.report.conflicts++
+		}
+		if f.Kind == Missing && p.only != "" && f.Err == nil {
+			continue // what a build is for is no news
+		}
+		if len(p.report.Findings) < p.o.MaxFindings {
+			p.report.Findings = append(p.report.Findings, f.Finding)
+		} else {
+			p.report.Truncated++
+		}
+		if p.o.OnFinding != nil {
+			p.o.OnFinding(f.Finding)
+		}
+	}
+}
+
+// once reports whether a pair has not been met before. The caller holds mu.
+func (p *pass) once(a, b string) bool {
+	h := p.mark(a, b)
+	if _, ok := p.reported[h]; ok {
+		return false
+	}
+	p.reported[h] = struct{}{}
+	return true
+}
+
+// count changes the report under the lock.
+func (p *pass) count(fn func(r *Report)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fn(&p.report)
+}
+
+// tellEvery is how often progress is told at most.
+const tellEvery = 100 * time.Millisecond
+
+// phase begins a phase, or ends the last.
+func (p *pass) phase(name Phase, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress = Progress{Phase: name, Total: total}
+	p.told = time.Time{}
+}
+
+// advance notes that so much more is done.
+func (p *pass) advance(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress.Done += int64(n)
+	p.progress.Total = max(p.progress.Total, p.progress.Done)
+	if p.o.Progress != nil && time.Since(p.told) >= tellEvery {
+		p.tell()
+	}
+}
+
+// phaseOver tells the end of a phase, whose total is known then.
+func (p *pass) phaseOver() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress.Total = p.progress.Done
+	if p.o.Progress != nil {
+		p.tell()
+	}
+}
+
+func (p *pass) tell() {
+	p.told = time.Now()
+	p.progress.Found = p.report.Found()
+	p.o.Progress(p.progress)
+}
+
+// throttle waits until n more may be looked at.
+func (p *pass) throttle(ctx context.Context, n int) error {
+	if p.limiter == nil {
+		return ctx.Err()
+	}
+	for ; n > 0; n -= p.limiter.Burst() {
+		if err := p.limiter.WaitN(ctx, min(n, p.limiter.Burst())); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			// The deadline would pass while waiting.
+			return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+		}
+	}
+	return nil
+}
+
+// ask runs reads until the server has answered, the retry budget is spent or ctx is over. A server's own refusal, such as
+// a wrong type, is an answer: it is in the commands.
+func (p *pass) ask(ctx context.Context, fn func(redis.Pipeliner)) ([]redis.Cmder, error) {
+	retry := p.run.Retry()
+	deadline := time.Now().Add(retry.Budget)
+	for n := 1; ; n++ {
+		pipe := p.rdb.Pipeline()
+		fn(pipe)
+		cmds, err := pipe.Exec(ctx)
+		var refusal error
+		for _, cmd := range cmds {
+			if cause := cmd.Err(); cause != nil && !errors.Is(cause, redis.Nil) && !wrongType(cause) {
+				refusal = lua.Judge(cause)
+				break
+			}
+		}
+		if refusal == nil && (err == nil || errors.Is(err, redis.Nil) || wrongType(err)) {
+			return cmds, nil
+		}
+		if refusal == nil {
+			refusal = lua.Judge(err)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !errors.Is(refusal, lua.ErrUnavailable) || time.Now().After(deadline) {
+			return nil, refusal
+		}
+		if err := retry.Pause(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wrongType reports the server's refusal of a command on a key of another type.
+func wrongType(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "WRONGTYPE")
+}
+
+// mustBe is the error for a bookkeeping key that holds something else.
+func (p *pass) mustBe(ctx context.Context, k string) error {
+	found, err := p.rdb.Type(ctx, k).Result()
+	if err != nil {
+		return lua.Judge(err)
+	}
+	return &lua.KeyTypeError{Key: k, Found: found}
+}
+
+// indexOf is the name of the index that a token belongs to.
+func indexOf(t plan.Token) string {
+	name, _, _ := strings.Cut(t.Body(), ".")
+	return name
+}
+
+// current reports whether a body is one of a declared index in the generation in force.
+func (p *pass) current(body string) (declared, bool) {
+	head, _, _ := strings.Cut(body, ":")
+	name, generation, _ := strings.Cut(head, ".")
+	d, ok := p.declared[name]
+	return d, ok && generation == fmt.Sprint(d.generation)
+}
+
+// sortedNames are the names in a set.
+func sortedNames(set map[string]bool) []string {
+	out := []string{}
+	for name, on := range set {
+		if on {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
