@@ -62,14 +62,17 @@ var graph = map[string][]string{
 	"opaque/memkv":       {"opaque"},
 	"opaque/opaquetest":  {"opaque", testify},
 	"internal/redistest": {goRedis, xSync, modMiniredis, testify, rapid, porcupine, goleak},
+	"internal/proof":     {}, // tests only
 	"internal/quakes":    {},
 	"indextest": {
 		"repair", "ranked", "membership", "index", "lua", "key", "internal/plan", "internal/redistest",
 		goRedis, modMiniredis, testify, rapid, porcupine, goleak,
 	},
 
+	"bench": {"repair", "ranked", "membership", "index", goRedis, xSync},
+
 	"cli": {
-		"migrate", "repair", "opaque", "opaque/rediskv", "opaque/memcachekv", "opaque/memkv",
+		"bench", "migrate", "repair", "opaque", "opaque/rediskv", "opaque/memcachekv", "opaque/memkv",
 		"ranked", "membership", "index", "lua", "key", "internal/plan", "internal/quakes",
 		goRedis, xSync, xText, xTime, xTerm, yaml, progressbar, tables, cobra, pflag, modMiniredis,
 	},

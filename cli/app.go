@@ -148,7 +148,7 @@ repair and build say more: see their help.`,
 	root.AddCommand(
 		newLoadCommand(s), newGetCommand(s), newPutCommand(s), newDeleteCommand(s), newFindCommand(s), newCountCommand(s),
 		newTopCommand(s), newVerifyCommand(s), newRepairCommand(s), newBuildCommand(s),
-		newKeyCommand(s), newACLCommand(s), newDemoCommand(s),
+		newKeyCommand(s), newACLCommand(s), newDemoCommand(s), newBenchCommand(s),
 	)
 	return root
 }
@@ -171,7 +171,7 @@ func (s *session) examples(lines ...string) string {
 	for _, line := range lines {
 		name, env := s.app.Name, ""
 		switch {
-		case strings.HasPrefix(line, "demo") || strings.HasPrefix(line, "key "):
+		case strings.HasPrefix(line, "demo") || strings.HasPrefix(line, "bench") || strings.HasPrefix(line, "key "):
 		case len(s.app.entities) == 0:
 			env = " -s quakes.yaml"
 		case len(s.app.entities) > 1:

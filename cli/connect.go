@@ -33,6 +33,7 @@ type server struct {
 	password string // "" leaves the one of the URL
 	tls      *tls.Config
 	timeout  time.Duration
+	pool     int // connections, 0 for the default of the client or the URL
 }
 
 // server reads flags and environment.
@@ -106,7 +107,7 @@ func (srv server) connect(ctx context.Context) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, srv.malformed(err)
 	}
-	srv.tune(&o.Password, &o.TLSConfig, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	srv.tune(&o.PoolSize, &o.Password, &o.TLSConfig, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
 	o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = 1, true, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	rdb := redis.NewClient(o)
@@ -129,7 +130,7 @@ func (srv server) sentinel() (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, srv.malformed(err)
 	}
-	srv.tune(&o.Password, &o.TLSConfig, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	srv.tune(&o.PoolSize, &o.Password, &o.TLSConfig, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
 	o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = 1, true, true
 	return redis.NewFailoverClient(o), nil
 }
@@ -149,14 +150,17 @@ func (srv server) cluster() (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, srv.malformed(err)
 	}
-	srv.tune(&o.Password, &o.TLSConfig, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
+	srv.tune(&o.PoolSize, &o.Password, &o.TLSConfig, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
 	o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = 1, true, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return redis.NewClusterClient(o), nil
 }
 
 // tune sets what flags and environment say, where the URL does not say otherwise.
-func (srv server) tune(password *string, tlsConfig **tls.Config, timeouts ...*time.Duration) {
+func (srv server) tune(pool *int, password *string, tlsConfig **tls.Config, timeouts ...*time.Duration) {
+	if *pool == 0 {
+		*pool = srv.pool
+	}
 	if srv.password != "" {
 		*password = srv.password
 	}

@@ -21,6 +21,7 @@ var (
 	ErrInvalid     = errors.New("lockstep: invalid")
 	ErrUndecodable = errors.New("lockstep: a stored record does not decode")
 	ErrCursor      = errors.New("lockstep: not a cursor of this query")
+	ErrEviction    = errors.New("lockstep: the server may evict index keys")
 	ErrUnsupported = errors.New("lockstep: not supported")
 
 	// ErrIncomplete says that a sequence or a count is right but may be short: the index has trimmed what would follow.

@@ -37,6 +37,9 @@ type Maintenance interface {
 	// Repair carries changes out, each atomically or not at all, in one round trip: at most lua.MaxBatch of them, of
 	// different ids. fence is that of the build that the changes belong to, "" without. The statuses are aligned.
 	Repair(ctx context.Context, fence string, changes []Change) ([]lua.Status, error)
+	// Retire removes the bookkeeping of the partition if it holds nothing any more and every index of it is ready, and
+	// reports whether it did. The next write begins it anew.
+	Retire(ctx context.Context) (bool, error)
 	// EachPrimary calls fn for every primary of a cluster, or once for a single server, one after another.
 	EachPrimary(ctx context.Context, fn func(context.Context, redis.Cmdable) error) error
 }
@@ -134,4 +137,25 @@ func (m *maintenance[T]) Repair(ctx context.Context, fence string, changes []Cha
 
 func (m *maintenance[T]) EachPrimary(ctx context.Context, fn func(context.Context, redis.Cmdable) error) error {
 	return forEachPrimary(ctx, m.c.rdb, fn)
+}
+
+func (m *maintenance[T]) Retire(ctx context.Context) (bool, error) {
+	c := m.c
+	if c.readOnly {
+		return false, c.fail("retire", "", "", ErrReadOnly)
+	}
+	// A partition without meta counts as lost where the catalog says that it was planted, so the catalog forgets that
+	// first; and again afterwards, because somebody may have entered in between and noted it.
+	catalog := c.entity.space.Catalog()
+	if err := c.run.Unplant(ctx, catalog); err != nil {
+		return false, c.fail("retire", "", "", err)
+	}
+	gone, err := c.run.Retire(ctx, c.part.Meta(), c.part.Manifest(), c.part.Expiry(), c.part.Floor(), m.s.epoch)
+	if err != nil {
+		return false, c.fail("retire", "", "", err)
+	}
+	if gone {
+		return true, c.fail("retire", "", "", c.run.Unplant(ctx, catalog))
+	}
+	return false, c.fail("retire", "", "", c.run.Planted(ctx, catalog))
 }

@@ -34,6 +34,9 @@ type OpenOptions struct {
 	// Supersede makes this declaration the newest although the catalog has seen a newer one: after a rollback, so that
 	// its dropped indexes can be built again. Indexes that only the newer declaration has stop being ready.
 	Supersede bool
+	// RefuseEviction makes it an error, ErrEviction, that a server evicts keys without a lifetime when its memory is full.
+	// Without it such a server is reported to Events.Notice.
+	RefuseEviction bool
 	// AssumeEmpty skips the search for existing records on the very first opening of an entity type. Without it the
 	// keyspace is scanned once, because an index over records that it has never seen must not answer.
 	AssumeEmpty bool
@@ -48,7 +51,7 @@ type OpenOptions struct {
 // Open also tries every command that the scripts use on a scratch key: a missing permission is ErrDenied here rather than
 // in the middle of a write. Errors: ErrInvalid, ErrDenied, ErrSchema, ErrReadOnly, ErrKeyType, ErrUnavailable.
 //
-// Cost: about five round trips; on the very first opening of an entity type also one SCAN of the keyspace.
+// Cost: about six round trips; on the very first opening of an entity type also one SCAN of the keyspace.
 func Open[T any](ctx context.Context, rdb redis.UniversalClient, e *Entity[T], o ...OpenOptions) (*Collection[T], error) {
 	var opts OpenOptions
 	switch {
@@ -97,6 +100,9 @@ func Open[T any](ctx context.Context, rdb redis.UniversalClient, e *Entity[T], o
 
 func (c *Collection[T]) open(ctx context.Context, o OpenOptions) error {
 	if err := c.run.Probe(ctx, c.part.Probe()); err != nil && !errors.Is(err, ErrOutOfMemory) {
+		return err
+	}
+	if err := c.checkEviction(ctx, o.RefuseEviction); err != nil {
 		return err
 	}
 	if o.AssumeEmpty {

@@ -143,7 +143,7 @@ local function check(k, a, row)
     if not alive then return {'missing'} end
   elseif mode == 'X' then
     if alive then return {'alive'} end
-    if not row and ARGV[a + 8] == '0' then return {'missing'} end
+    if not row and ARGV[a + 8] == '0' and type(pcall('ZSCORE', expiry, id)) ~= 'string' then return {'missing'} end
   elseif mode == 'D' then
     if not alive and not row then return {'missing'} end
   end

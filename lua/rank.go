@@ -94,3 +94,8 @@ func (f FloorMark) Trims() int64 {
 	n, _ := strconv.ParseInt(count, 10, 64)
 	return n
 }
+
+// FormatFloor writes a floor as ParseFloor reads it.
+func FormatFloor(trims int64, p Pair) string {
+	return strconv.FormatInt(trims, 10) + " " + p.Score + " " + p.Member
+}

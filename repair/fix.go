@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // compares bytes with those that the server digests, not a safeguard
 	"encoding/hex"
-	"errors"
 
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/internal/plan"
@@ -201,6 +200,3 @@ func valueOf(t plan.Token) string {
 	}
 	return ""
 }
-
-// fenced reports an error by which another builder shows.
-func fenced(err error) bool { return errors.Is(err, lua.ErrFenced) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,18 +61,24 @@ type declared struct {
 }
 
 // newPass prepares a pass over what c has declared.
-func newPass(c index.Opened, o Options) *pass {
+func newPass(c index.Opened) *pass {
 	m := c.Maintenance()
 	p := &pass{
-		m: m, run: m.Runner(), rdb: m.Client(), part: m.Partition(), space: m.Partition().Space(), o: o, seed: maphash.MakeSeed(),
+		m: m, run: m.Runner(), rdb: m.Client(), part: m.Partition(), space: m.Partition().Space(), seed: maphash.MakeSeed(),
 		reported: map[uint64]struct{}{},
 	}
 	p.report.Entity, p.report.Started, p.report.NotReady = c.Declared().String(), time.Now(), []string{}
 	p.report.Findings = []Finding{}
+	return p
+}
+
+// configure takes the options in.
+func (p *pass) configure(o Options) (err error) {
+	p.o, err = o.withDefaults()
 	if o.Rate > 0 {
 		p.limiter = rate.NewLimiter(rate.Limit(o.Rate), batchRecords)
 	}
-	return p
+	return err
 }
 
 // begin forgets what an attempt has learned, so that the next starts from nothing. What was reported stays.
@@ -273,8 +278,11 @@ func (p *pass) mustBe(ctx context.Context, k string) error {
 }
 
 // indexOf is the name of the index that a token belongs to.
-func indexOf(t plan.Token) string {
-	name, _, _ := strings.Cut(t.Body(), ".")
+func indexOf(t plan.Token) string { return nameIn(t.Body()) }
+
+// nameIn is the name of the index in a body.
+func nameIn(body string) string {
+	name, _, _ := strings.Cut(body, ".")
 	return name
 }
 
@@ -284,16 +292,4 @@ func (p *pass) current(body string) (declared, bool) {
 	name, generation, _ := strings.Cut(head, ".")
 	d, ok := p.declared[name]
 	return d, ok && generation == fmt.Sprint(d.generation)
-}
-
-// sortedNames are the names in a set.
-func sortedNames(set map[string]bool) []string {
-	out := []string{}
-	for name, on := range set {
-		if on {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -3,226 +3,203 @@ package repair
 import (
 	"context"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
-	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/lua"
 )
 
-const (
-	scanCount    = 1000 // of a SCAN and its like: enough that round trips do not dominate, few enough to hold up nobody
-	batchRecords = 200
-	workers      = 4 // batches on their way at once
-)
-
-// recordKey is the key of a record with what it tells of the id.
-type recordKey struct {
-	key, id  string
-	digested bool
-}
-
-// checkRecords goes over the keyspace: records are held against their entries at once, index keys are kept for later.
-func (p *pass) checkRecords(ctx context.Context) error {
-	total, err := p.rdb.HLen(ctx, p.part.Manifest()).Result()
-	if wrongType(err) {
-		return p.mustBe(ctx, p.part.Manifest())
-	}
-	p.phase(Records, total)
-	batches := make(chan []recordKey)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		defer close(batches)
-		return p.scan(ctx, func(batch []recordKey) error {
-			select {
-			case batches <- batch:
-				return nil
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		})
-	})
-	for range workers {
-		g.Go(func() error {
-			for batch := range batches {
-				if err := p.checkBatch(ctx, batch); err != nil {
-					return err
-				}
-				p.advance(len(batch))
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	p.phaseOver()
-	return nil
-}
-
-// scan gives the keys of the records in batches, on every primary, each once as far as memory serves.
-func (p *pass) scan(ctx context.Context, give func([]recordKey) error) error {
-	size := batchRecords
-	if p.limiter != nil {
-		size = min(size, max(1, p.o.Rate/10))
-	}
-	met := map[uint64]struct{}{}
-	return p.m.EachPrimary(ctx, func(ctx context.Context, node redis.Cmdable) error {
-		var batch []recordKey
-		for cursor := uint64(0); ; {
-			keys, next, err := node.Scan(ctx, cursor, p.space.Prefix()+"*", scanCount).Result()
-			if err != nil {
-				return lua.Judge(err)
-			}
-			for _, k := range keys {
-				h := p.mark("key", k)
-				if _, again := met[h]; again {
-					continue // SCAN may give a key twice
-				}
-				met[h] = struct{}{}
-				rec, ok := p.sort(k)
-				if !ok {
-					continue
-				}
-				if batch = append(batch, rec); len(batch) < size {
-					continue
-				}
-				if err := p.throttle(ctx, len(batch)); err != nil {
-					return err
-				}
-				if err := give(batch); err != nil {
-					return err
-				}
-				batch = nil
-			}
-			if cursor = next; cursor == 0 {
-				break
-			}
-		}
-		if len(batch) == 0 {
-			return nil
-		}
-		if err := p.throttle(ctx, len(batch)); err != nil {
-			return err
-		}
-		return give(batch)
-	})
-}
-
-// sort puts a key where it belongs and reports whether it is that of a record.
-func (p *pass) sort(k string) (recordKey, bool) {
-	parsed, err := p.space.Rules().Parse(k)
-	if err != nil {
-		if p.ourVersion(k) {
-			p.strangers = append(p.strangers, k)
-		}
-		return recordKey{}, false
-	}
-	if parsed.Owner != p.space.Owner() || parsed.Entity != p.space.Entity() || parsed.Version != p.space.Version() {
-		return recordKey{}, false
-	}
-	if parsed.Kind != key.KindCatalog && parsed.Tag != p.part.Tag() {
-		p.strangers = append(p.strangers, k) // no query looks there
-		return recordKey{}, false
-	}
-	switch parsed.Kind {
-	case key.KindRecord:
-		if parsed.HasField {
-			return recordKey{}, false // kept beside the record by the application
-		}
-		return recordKey{k, parsed.ID, parsed.Digested}, true
-	case key.KindIndex:
-		if p.only == "" || parsed.Index == p.only {
-			p.keys = append(p.keys, indexKey{k, parsed})
-		}
-	}
-	return recordKey{}, false
-}
-
-// ourVersion reports whether a key that is none of the layout ends as keys of another version do.
-func (p *pass) ourVersion(k string) bool {
-	at := strings.LastIndex(k, ":v")
-	if at < 0 {
-		return true
-	}
-	version, err := strconv.Atoi(k[at+2:])
-	return err != nil || version == p.space.Version()
+// scanned is a record of a batch.
+type scanned struct {
+	*suspect
+	there bool // its key holds a string
+	wrong bool // something does not agree
 }
 
 // lookup asks one index key about the members that records of a batch should be.
 type lookup struct {
+	key     string
+	d       declared
 	entries []plan.Placed
-	of      []int // the records that they are of
+	of      []*scanned
 	members []any
 	got     *redis.Cmd
+	floor   lua.FloorMark
 }
 
-// checkBatch holds records against their rows and entries, by plain reads that are not of one instant. Whatever does not
-// agree is a suspect; what agrees has been in order while it was looked at.
+// checkBatch holds records against their rows and entries, by plain reads that are not of one instant. What agrees is in
+// order: each part of it was true while it was looked at. What does not is a suspect, and examined.
 func (p *pass) checkBatch(ctx context.Context, batch []recordKey) error {
-	suspects, lookups, floors, err := p.load(ctx, batch)
+	records, err := p.load(ctx, batch)
 	if err != nil {
 		return err
 	}
-	if err := p.fetch(ctx, lookups, floors); err != nil {
+	lookups, err := p.plan(records)
+	if err != nil {
 		return err
 	}
-	wrong := map[int]bool{}
-	now := time.Now().Add(p.ahead - time.Second) // only a suspect's window is held against the server's clock
+	if err := p.fetch(ctx, lookups); err != nil {
+		return err
+	}
+	now := time.Now().Add(p.ahead - time.Second) // in doubt inside the window: a suspect is held against the server's clock
+	var settled []uint64
 	for body, l := range lookups {
-		d := p.declared[l.entries[0].Index]
 		answers, _ := l.got.Slice()
-		for j, e := range l.entries {
-			id := batch[l.of[j]].id
-			ok := false
-			if len(answers) == len(l.entries) {
-				ok = isMember(e, answers[j])
-			}
-			if !ok && len(answers) == len(l.entries) && answers[j] == nil && d.kind != plan.Set {
-				switch {
-				case aged(d.bound, e.Score, now):
-					ok = true
-				case trimmed(d.bound, e, id, floors[body]):
-					p.offer(e, id, batch[l.of[j]].key)
-					ok = true
-				}
-				if ok {
-					l.of[j] = -1 // in order, and no member to remember
-					continue
-				}
-			}
-			if !ok {
-				wrong[l.of[j]] = true
+		for i, e := range l.entries {
+			rec := l.of[i]
+			switch {
+			case len(answers) != len(l.entries):
+				rec.wrong = true // something else sits at the key
+			case isMember(e, answers[i]):
+				settled = append(settled, p.mark(body, l.members[i].(string)))
+			case answers[i] != nil, aged(l.d.bound, e.Score, now):
+				rec.wrong = answers[i] != nil
+			case trimmed(l.d.bound, e, rec.id, l.floor):
+				p.offer(e, rec.id, rec.key)
+			default:
+				rec.wrong = true
 			}
 		}
 	}
 	p.mu.Lock()
-	for i, rec := range batch {
-		if suspects[i] != nil && suspects[i].view == nil {
-			continue // not there, or no string: not known to live
-		}
-		p.living[p.mark("", rec.id)] = struct{}{}
-	}
-	for body, l := range lookups {
-		for j, i := range l.of {
-			if i >= 0 && !wrong[i] {
-				p.settled[p.mark(body, l.members[j].(string))] = struct{}{}
+	var queue []*suspect
+	for _, rec := range records {
+		if rec.there {
+			p.report.Records++
+			p.living[p.mark("", rec.id)] = struct{}{}
+			for _, e := range rec.view.expected {
+				if p.only == "" || e.Index == p.only {
+					p.report.Entries++
+				}
 			}
 		}
-	}
-	p.mu.Unlock()
-	var queue []*suspect
-	for i, s := range suspects {
-		if s != nil && (s.suspicious || wrong[i]) {
-			queue = append(queue, s.suspect)
+		if rec.wrong {
+			queue = append(queue, rec.suspect)
 		}
 	}
+	for _, h := range settled {
+		p.settled[h] = struct{}{}
+	}
+	p.mu.Unlock()
 	return p.examine(ctx, queue)
 }
 
-var _ sync.Locker
+// load reads records and their rows, and derives what they ask for.
+func (p *pass) load(ctx context.Context, batch []recordKey) ([]*scanned, error) {
+	keys, ids := make([]string, len(batch)), make([]string, len(batch))
+	for i, rec := range batch {
+		keys[i], ids[i] = rec.key, rec.id
+	}
+	cmds, err := p.ask(ctx, func(pipe redis.Pipeliner) {
+		pipe.MGet(ctx, keys...)
+		pipe.HMGet(ctx, p.part.Manifest(), ids...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	values := cmds[0].(*redis.SliceCmd).Val()
+	rows, err := cmds[1].(*redis.SliceCmd).Result()
+	if wrongType(err) {
+		return nil, p.mustBe(ctx, p.part.Manifest())
+	}
+	out := make([]*scanned, len(batch))
+	for i, rec := range batch {
+		s := &scanned{suspect: &suspect{id: rec.id, key: rec.key, digested: rec.digested}}
+		out[i] = s
+		value, there := values[i].(string)
+		if s.there = there; !there {
+			s.wrong = true // gone since, or no string: a look tells
+			continue
+		}
+		row, hasRow := rows[i].(string)
+		if rec.digested {
+			s.id, row, hasRow = "", "", false // the row is that of the id, which is in the record
+		}
+		s.view = p.view(s.suspect, "string", value, row, hasRow)
+		s.wrong = s.view.err != nil || s.view.own != "" && s.view.own != s.id || !s.rowIs(p.rowOf(s.suspect, nil, false))
+	}
+	return out, nil
+}
+
+// plan groups the entries of records in order so far by their keys.
+func (p *pass) plan(records []*scanned) (map[string]*lookup, error) {
+	lookups := map[string]*lookup{}
+	for _, rec := range records {
+		if rec.wrong {
+			continue // a look asks for all of it
+		}
+		for _, e := range rec.view.expected {
+			if p.only != "" && e.Index != p.only {
+				continue
+			}
+			body := e.Token.Body()
+			l := lookups[body]
+			if l == nil {
+				k, err := p.part.Entry(body)
+				if err != nil {
+					return nil, err
+				}
+				l = &lookup{key: k, d: p.declared[e.Index]}
+				lookups[body] = l
+			}
+			l.entries = append(l.entries, e)
+			l.of = append(l.of, rec)
+			l.members = append(l.members, member(e.Token, rec.id))
+		}
+	}
+	return lookups, nil
+}
+
+// fetch asks the index keys, and the floors of those that have one.
+func (p *pass) fetch(ctx context.Context, lookups map[string]*lookup) error {
+	if len(lookups) == 0 {
+		return nil
+	}
+	var bounded []string
+	for body, l := range lookups {
+		if l.d.bound.Keep > 0 {
+			bounded = append(bounded, body)
+		}
+	}
+	var floors *redis.SliceCmd
+	_, err := p.ask(ctx, func(pipe redis.Pipeliner) {
+		for _, l := range lookups {
+			command := "zmscore"
+			if l.d.kind == plan.Set {
+				command = "smismember"
+			}
+			l.got = pipe.Do(ctx, append([]any{command, l.key}, l.members...)...)
+		}
+		if len(bounded) > 0 {
+			floors = pipe.HMGet(ctx, p.part.Floor(), bounded...)
+		}
+	})
+	if err != nil || floors == nil {
+		return err
+	}
+	raw, err := floors.Result()
+	if wrongType(err) {
+		return p.mustBe(ctx, p.part.Floor())
+	}
+	for i, body := range bounded {
+		if text, ok := raw[i].(string); ok {
+			lookups[body].floor = lua.ParseFloor(text)
+		}
+	}
+	return nil
+}
+
+// isMember reads the answer of SMISMEMBER or ZMSCORE: whether an entry is there, with its score.
+func isMember(e plan.Placed, answer any) bool {
+	switch got := answer.(type) {
+	case int64:
+		return got == 1
+	case float64: // a score under RESP3
+		return sameScore(e, strconv.FormatFloat(got, 'g', -1, 64))
+	case string:
+		return sameScore(e, got)
+	}
+	return false
+}

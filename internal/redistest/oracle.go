@@ -32,6 +32,9 @@ type Oracle[T any] struct {
 	Expect func(T) map[string]string
 	// RecordKey returns the key of the record with this id.
 	RecordKey func(id string) string
+	// Members, if set, turns the elements of an index key into ids with their
+	// scores, for keys whose members are not ids.
+	Members func(key string, elements map[string]string) map[string]string
 }
 
 // Check returns what is wrong, one line for each finding, sorted; nothing if
@@ -118,6 +121,9 @@ func (c *check[T]) read(ctx context.Context, rdb redis.UniversalClient) {
 		case part == partRecord && e.Type == "string":
 			c.readRecord(key, tag, e.Value)
 		case part == partIndex && (e.Type == "set" || e.Type == "zset"):
+			if c.Members != nil {
+				e.Elements = c.Members(key, e.Elements)
+			}
 			c.indexes[key] = e
 		case part == partManifest && e.Type == "hash":
 			c.manifests[tag] = e

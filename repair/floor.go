@@ -1,0 +1,141 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/lua"
+)
+
+// floor is a ranked key that has trimmed, with the best live records outside of it. Its raw value was read before the first
+// record was: if it is the same at the end, nothing has been trimmed meanwhile, and whatever is outside has been seen.
+type floor struct {
+	raw   string
+	d     declared
+	best  []candidate
+	limit int
+}
+
+// candidate is an entry that was trimmed.
+type candidate struct {
+	plan.Placed
+	id, key string
+}
+
+// readFloors notes the floors of the declared indexes.
+func (p *pass) readFloors(ctx context.Context) error {
+	for cursor := uint64(0); ; {
+		fields, next, err := p.rdb.HScan(ctx, p.part.Floor(), cursor, "", scanCount).Result()
+		if err != nil {
+			return p.readError(ctx, p.part.Floor(), err)
+		}
+		for i := 0; i+1 < len(fields); i += 2 {
+			if d, ok := p.current(fields[i]); ok && (p.only == "" || p.only == nameIn(fields[i])) {
+				p.floors[fields[i]] = &floor{raw: fields[i+1], d: d, limit: d.bound.Keep + 1}
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// offer notes a live record that is outside of a ranked key.
+func (p *pass) offer(e plan.Placed, id, k string) {
+	if !p.fix {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.floors[e.Token.Body()]
+	if f == nil {
+		return
+	}
+	f.best = append(f.best, candidate{e, id, k})
+	if len(f.best) >= 4*f.limit+64 {
+		f.cut()
+	}
+}
+
+// cut sorts the candidates, best first, each once, and leaves one more than the key may hold.
+func (f *floor) cut() {
+	slices.SortFunc(f.best, func(a, b candidate) int {
+		cmp := 0
+		if f.d.kind == plan.Ranked {
+			cmp = plan.CompareScores(plan.Ranked, b.Score, a.Score)
+		}
+		if cmp == 0 {
+			cmp = strings.Compare(member(b.Token, b.id), member(a.Token, a.id))
+		}
+		if f.d.bound.Low {
+			cmp = -cmp
+		}
+		return cmp
+	})
+	f.best = slices.CompactFunc(f.best, func(a, b candidate) bool { return a.id == b.id && a.Placed == b.Placed })
+	f.best = f.best[:min(len(f.best), f.limit)]
+}
+
+// refill takes trimmed entries back where a ranked key holds fewer than it may, and lowers its floor to the best that is
+// still outside.
+func (p *pass) refill(ctx context.Context) error {
+	p.phase(Floors, int64(len(p.floors)))
+	for body, f := range p.floors {
+		if err := p.refillKey(ctx, body, f); err != nil {
+			return err
+		}
+		p.advance(1)
+	}
+	p.phaseOver()
+	return nil
+}
+
+func (p *pass) refillKey(ctx context.Context, body string, f *floor) error {
+	f.cut()
+	k, err := p.part.Entry(body)
+	if err != nil {
+		return nil //nolint:nilerr // a damaged field of the floor hash names no key
+	}
+	cmds, err := p.ask(ctx, func(pipe redis.Pipeliner) { pipe.ZCard(ctx, k) })
+	if err != nil {
+		return err
+	}
+	size, err := cmds[0].(*redis.IntCmd).Result()
+	if err != nil {
+		return nil //nolint:nilerr // a foreign value, reported as such
+	}
+	room := min(max(0, f.d.bound.Keep-int(size)), len(f.best))
+	taken := make([]*suspect, room)
+	for i, c := range f.best[:room] {
+		taken[i] = &suspect{id: c.id, key: c.key, refill: c.Token}
+	}
+	if err := p.examine(ctx, taken); err != nil {
+		return err
+	}
+	to := ""
+	for i, c := range f.best {
+		if i < room && taken[i].refilled {
+			continue
+		}
+		score := c.Score
+		if f.d.kind == plan.Lexical {
+			score = "0"
+		}
+		old := lua.ParseFloor(f.raw)
+		to = lua.FormatFloor(old.Trims()+1, lua.Pair{Member: member(c.Token, c.id), Score: score})
+		if lua.ParseFloor(to).Pair == old.Pair {
+			return nil
+		}
+		break
+	}
+	err = p.run.Refloor(ctx, p.part.Floor(), body, f.raw, to)
+	if errors.Is(err, lua.ErrMoved) {
+		return nil // something was trimmed meanwhile: the key is full
+	}
+	return err
+}
