@@ -32,13 +32,15 @@ random name, and removes every key of its own at the end, also after an error or
 
 // demo is one run of the demonstration.
 type demo struct {
-	s      *session
-	ctx    context.Context
-	owner  string
-	server server
-	rdb    redis.UniversalClient
-	target target
-	quakes index.Opened
+	s     *session
+	ctx   context.Context
+	owner string
+
+	embedded bool // on a server of its own
+	server   server
+	rdb      redis.UniversalClient
+	target   target
+	quakes   index.Opened
 
 	results []raceResult
 	planned plannedDamage
@@ -56,6 +58,7 @@ func (s *session) demo(ctx context.Context) (err error) {
 			return err
 		}
 		defer mini.Close()
+		d.embedded = true
 		d.server = server{address: "redis://" + mini.Addr(), timeout: s.timeout}
 	} else {
 		where = "the server given"

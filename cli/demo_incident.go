@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,37 +28,63 @@ func (p plannedDamage) add(k repair.Kind, entry at) {
 	p[k][entry] = true
 }
 
+// passResult is what one pass found, entry by entry.
+type passResult struct {
+	report repair.Report
+	found  plannedDamage
+	fixed  map[repair.Kind]int
+}
+
 // incident damages the indexes behind the library's back, finds what it did, and repairs it.
 func (d *demo) incident() error {
 	d.title("3  An incident behind the library's back")
 	if err := d.harm(); err != nil {
 		return err
 	}
-	before, err := d.pass("verify", repair.Verify)
+	before, err := d.pass("verify", 0, repair.Verify)
 	if err != nil {
 		return err
 	}
-	fixed, err := d.pass("repair", repair.Run)
+	rate := 0
+	if d.s.errTerminal {
+		rate = 10_000 // slow enough to see the bar
+	}
+	mended, err := d.pass("repair", rate, repair.Run)
 	if err != nil {
 		return err
 	}
-	after, err := d.pass("verify", repair.Verify)
+	after, err := d.pass("verify", 0, repair.Verify)
 	if err != nil {
 		return err
 	}
-	g := grid{header: []string{"entries", "planned", "verify found", "repair fixed", "verify again"}, right: []int{1, 2, 3, 4}}
-	again := kinds(after)
-	mended := kinds(fixed)
-	for i, k := range kinds(before) {
-		planned := int64(len(d.planned[k.kind]))
-		row := []string{string(k.kind), fmt.Sprint(planned), fmt.Sprint(k.n), fmt.Sprint(mended[i].n), fmt.Sprint(again[i].n)}
-		for column, n := range []int64{0, k.n - planned, 0, again[i].n} {
-			if c := good; column%2 == 1 {
-				if n != 0 {
-					c = bad
-				}
-				g.mark(len(g.rows), column+1, c)
+	g := grid{
+		header: []string{"entries", "planned", "verify found", "of those planned", "repair fixed", "verify again"},
+		right:  []int{1, 2, 3, 4, 5},
+	}
+	for _, k := range kinds(before.report) {
+		planned, found := d.planned[k.kind], before.found[k.kind]
+		if len(planned) == 0 && k.n == 0 {
+			continue
+		}
+		known := 0
+		for entry := range found {
+			if planned[entry] {
+				known++
 			}
+		}
+		numbers := []int{len(planned), int(k.n), known, mended.fixed[k.kind], len(after.found[k.kind])}
+		row := []string{string(k.kind)}
+		for i, n := range numbers {
+			want := len(planned)
+			if i == len(numbers)-1 {
+				want = 0
+			}
+			c := good
+			if n != want {
+				c = bad
+			}
+			g.mark(len(g.rows), i+1, c)
+			row = append(row, fmt.Sprint(n))
 		}
 		g.rows = append(g.rows, row)
 	}
@@ -64,17 +92,31 @@ func (d *demo) incident() error {
 	return d.s.grid(g, "  ")
 }
 
-// pass runs one pass and says in a line what came of it.
-func (d *demo) pass(name string, run pass) (repair.Report, error) {
-	start := time.Now()
-	d.command(name)
-	r, err := d.s.runPass(d.ctx, name, d.quakes, passFlags{}, run)
-	if err != nil {
-		return r, err
+// pass runs one pass, says in a line what came of it, and notes every finding.
+func (d *demo) pass(name string, rate int, run pass) (passResult, error) {
+	result := passResult{found: plannedDamage{}, fixed: map[repair.Kind]int{}}
+	text := name
+	if rate > 0 {
+		text += fmt.Sprintf(" --rate %d", rate)
 	}
+	d.command(text)
+	if err := d.s.out.Flush(); err != nil { // before the bar
+		return result, err
+	}
+	start := time.Now()
+	r, err := d.s.runPass(d.ctx, name, d.quakes, repair.Options{Rate: rate, OnFinding: func(f repair.Finding) {
+		result.found.add(f.Kind, at{f.Key, f.ID})
+		if f.Fixed {
+			result.fixed[f.Kind]++
+		}
+	}}, run)
+	if err != nil {
+		return result, err
+	}
+	result.report = r
 	d.say("  %s, %s, %s in %v: %s", plural(int(r.Records), "record"), many(int(r.Entries), "entry", "entries"),
 		plural(int(r.Found()), "finding"), roundTime(time.Since(start)), d.s.bold(verdict(r)))
-	return r, nil
+	return result, nil
 }
 
 // harm does the damage with plain commands, and notes every entry that it touches. Each step works on earthquakes of its
@@ -85,15 +127,15 @@ func (d *demo) harm() error {
 	if err != nil {
 		return err
 	}
-	recent, err := d.keyOf(held, "recent", "")
+	recent, err := keyOf(maps.Keys(held), "recent", "")
 	if err != nil {
 		return err
 	}
-	automatic, err := d.keyOf(held, "status", "automatic")
+	automatic, err := keyOf(maps.Keys(held), "status", "automatic")
 	if err != nil {
 		return err
 	}
-	hawaii, err := d.keyOf(held, "net", "hv")
+	hawaii, err := keyOf(maps.Keys(held), "net", "hv")
 	if err != nil {
 		return err
 	}
@@ -103,15 +145,9 @@ func (d *demo) harm() error {
 		free = free[n:]
 		return ids
 	}
-	pipe := d.rdb.Pipeline()
-	var gone, lost, wrong, misplaced []string
-	for _, step := range []struct {
-		ids *[]string
-		n   int
-	}{{&gone, 12}, {&lost, 40}, {&wrong, 25}, {&misplaced, 30}} {
-		*step.ids = take(step.n)
-	}
+	gone, lost, wrong, misplaced := take(12), take(40), take(25), take(30)
 
+	pipe := d.rdb.Pipeline()
 	for _, id := range gone { // the record alone: what names it stays
 		k, err := d.quakes.RecordKey(id)
 		if err != nil {
@@ -197,9 +233,9 @@ func members(ctx context.Context, rdb redis.UniversalClient, k string) ([]string
 	return rdb.ZRange(ctx, k, 0, -1).Result()
 }
 
-// keyOf finds the key of an index and a value among those that exist.
-func (d *demo) keyOf(held map[string]map[string]bool, name, value string) (string, error) {
-	for k := range held {
+// keyOf finds the key of an index and a value among others.
+func keyOf(keys iter.Seq[string], name, value string) (string, error) {
+	for k := range keys {
 		p, err := key.Parse(k)
 		if err != nil {
 			return "", err
@@ -224,15 +260,12 @@ func (d *demo) untouched(except map[string]bool) []string {
 	return out
 }
 
-// newest are the ids of the first n earthquakes of the file, which lists the latest first.
-func newest(n int) []string {
-	var ids []string
+// latest is the first earthquake of the file, which lists the latest first.
+func latest() (line []byte, e event) {
 	for line := range quakes.Lines() {
-		var e event
-		if len(ids) == n || json.Unmarshal(line, &e) != nil {
-			break
+		if json.Unmarshal(line, &e) == nil {
+			return line, e
 		}
-		ids = append(ids, e.ID)
 	}
-	return ids
+	return nil, e
 }

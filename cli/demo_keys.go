@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ func (d *demo) keys() error {
 		return err
 	}
 	g := grid{header: []string{"one of each kind", "type", "size", "", "key"}, right: []int{3}}
-	met := map[string]string{} // kind -> its key
+	met := map[string]string{} // what is shown -> its key
 	for _, k := range all {
 		p, err := key.Parse(k)
 		if err != nil {
@@ -56,14 +57,22 @@ func (d *demo) keys() error {
 		return err
 	}
 	d.say("  ... %d keys in all; as redis-cli shows them:", len(all))
-	id := newest(1)[0]
+	line, e := latest()
+	if line == nil {
+		return errors.New("there are no earthquakes")
+	}
+	id := e.ID
 	record, err := d.quakes.RecordKey(id)
+	if err != nil {
+		return err
+	}
+	net, err := keyOf(slices.Values(all), "net", e.Net)
 	if err != nil {
 		return err
 	}
 	for _, command := range [][]any{
 		{"GET", record},
-		{"SISMEMBER", met["index net"], id},
+		{"SISMEMBER", net, id},
 		{"ZREVRANGE", met["index recent"], 0, 1, "WITHSCORES"},
 		{"HGET", met["manifest"], id},
 	} {
@@ -96,12 +105,21 @@ func replyLines(reply any) []string {
 		return []string{fmt.Sprintf("(integer) %d", v)}
 	case string:
 		return []string{quoted(v)}
+	case float64:
+		return []string{quoted(strconv.FormatFloat(v, 'f', -1, 64))}
 	case []any:
 		var out []string
-		for i, element := range v {
-			for _, line := range replyLines(element) {
-				out = append(out, fmt.Sprintf("%d) %s", i+1, line))
+		for _, element := range v { // pairs come as lists of two, or one after the other, by the version of the protocol
+			if pair, ok := element.([]any); ok {
+				for _, half := range pair {
+					out = append(out, replyLines(half)...)
+				}
+				continue
 			}
+			out = append(out, replyLines(element)...)
+		}
+		for i, line := range out {
+			out[i] = fmt.Sprintf("%d) %s", i+1, line)
 		}
 		return out
 	default:

@@ -103,5 +103,11 @@ func (d *demo) raceAll() error {
 		g.rows = append(g.rows, row)
 		d.results = append(d.results, r)
 	}
-	return d.s.grid(g, "  ")
+	if err := d.s.grid(g, "  "); err != nil {
+		return err
+	}
+	if d.embedded {
+		d.say("  (This server interprets scripts in Go, which costs Lockstep most of its pace: --redis URL shows it on Redis.)")
+	}
+	return nil
 }

@@ -119,7 +119,11 @@ func (s *session) pass(ctx context.Context, name string, a access, f passFlags, 
 		return err
 	}
 	defer done()
-	report, err := s.runPass(ctx, name, o, f, run)
+	options := repair.Options{Rate: f.rate, MaxFindings: f.findings}
+	if f.findings == 0 {
+		options.MaxFindings = -1
+	}
+	report, err := s.runPass(ctx, name, o, options, run)
 	code := report.ExitCode()
 	if err != nil && code == 0 {
 		code = repair.ExitFailed
@@ -140,13 +144,10 @@ func (s *session) pass(ctx context.Context, name string, a access, f passFlags, 
 }
 
 // runPass runs one pass under a progress bar.
-func (s *session) runPass(ctx context.Context, name string, o index.Opened, f passFlags, run pass) (repair.Report, error) {
+func (s *session) runPass(ctx context.Context, name string, o index.Opened, options repair.Options, run pass) (repair.Report, error) {
 	bar := s.newPhases(name)
 	defer bar.close()
-	options := repair.Options{Rate: f.rate, MaxFindings: f.findings, Progress: bar.at}
-	if f.findings == 0 {
-		options.MaxFindings = -1
-	}
+	options.Progress = bar.at
 	report, err := run(ctx, o, options)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: %w", err)

@@ -119,11 +119,16 @@ func take(queue []*write) (batch, rest []*write) {
 		if full {
 			return batch, append(rest, queue[i:]...)
 		}
-		if met[w.id] {
+		// One that is to be collected for another is not written in the same call: its value has to be free first.
+		if met[w.id] || slices.ContainsFunc(w.collect, func(gone collect) bool { return met[gone.id] }) {
+			met[w.id] = true
 			rest = append(rest, w)
 			continue
 		}
 		met[w.id] = true
+		for _, gone := range w.collect {
+			met[gone.id] = true
+		}
 		batch = append(batch, w)
 		bytes += len(w.value)
 		ops += len(w.entries)

@@ -45,44 +45,6 @@ func TestEqualScoresAreOrderedByTheBytesOfTheIDAcrossPages(t *testing.T) {
 	})
 }
 
-// The ids differ in their order by a locale: in C "B" comes before "a", elsewhere after.
-func TestWhatWasTrimmedIsToldByBytesWhateverTheLocaleOfTheServer(t *testing.T) {
-	for _, pair := range [][2]string{{"B", "a"}, {"Z", "_"}, {"_", "a"}, {"z", "é"}, {"\x7f", "\x80"}, {"a", "aB"}, {"a-b", "ab"}} {
-		lower, higher := pair[0], pair[1]
-		for _, direction := range []struct {
-			name              string
-			trimmed, kept     string
-			options           []ranked.Option
-			descending        bool
-			betterThanTrimmed string
-		}{
-			{"the highest are kept", lower, higher, nil, true, higher},
-			{"the lowest are kept", higher, lower, []ranked.Option{ranked.LowestFirst()}, false, lower},
-		} {
-			s := localized(t)
-			by := ranked.New("rank", score[int64], append(direction.options, ranked.Keep(2), ranked.Slack(0))...)
-			st := open(t, s, ints, by)
-			best := map[bool]int64{true: 10, false: -10}[direction.descending]
-			order := func(n int) index.Order[entry[int64]] {
-				if direction.descending {
-					return by.Top(n)
-				}
-				return by.Bottom(n)
-			}
-			// The worse one of the pair goes, the floor is at its score; the other one stays and ties with the floor.
-			st.put(entry[int64]{ID: "best", Score: best}, entry[int64]{ID: direction.trimmed}, entry[int64]{ID: direction.kept})
-			require.Equal(t, []string{"best", direction.kept}, st.whole(order(2)), "%s: %q", direction.name, pair)
-			// The better one is trimmed, too, and raises the floor: what comes back below it proves nothing.
-			st.put(entry[int64]{ID: "best2", Score: best})
-			require.NoError(t, st.Delete(t.Context(), "best2"))
-			st.put(entry[int64]{ID: direction.trimmed})
-			p := st.page(order(2))
-			require.Equal(t, []string{"best", direction.trimmed}, idsOf(p))
-			require.False(t, p.Complete, "%s: %q belongs before %q", direction.name, direction.kept, direction.trimmed)
-		}
-	}
-}
-
 func TestACursorGoesOnWhereItsRecordWasThoughItIsGoneOrMoved(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for _, by := range []*ranked.Index[entry[int64], int64]{

@@ -50,6 +50,7 @@ func (m *model) step(o op, r result, stored func(string) (thing, bool)) error {
 		if r.done {
 			m.ghosts[x.ID] = old
 			delete(m.recs, x.ID)
+			delete(m.hurt, x.ID)
 		}
 		return nil
 	case loseRow, loseEntry:
