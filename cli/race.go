@@ -15,8 +15,8 @@ import (
 // The race: writers that change and delete the same few orders. All of it is measured, nothing is written down here.
 const (
 	raceWriters = 16
-	raceOrders  = 24
-	raceWrites  = 3200 // of each contender
+	raceOrders  = 20
+	raceWrites  = 2000 // of each contender
 	raceDeletes = 8    // one write in so many is a delete
 	raceKills   = 12   // one write in so many is by a client that is killed on the way
 )

@@ -147,7 +147,7 @@ func (m *maintenance[T]) Retire(ctx context.Context) (bool, error) {
 	// A partition without meta counts as lost where the catalog says that it was planted, so the catalog forgets that
 	// first; and again afterwards, because somebody may have entered in between and noted it.
 	catalog := c.entity.space.Catalog()
-	if err := c.run.Unplant(ctx, catalog); err != nil {
+	if err := c.run.Unplant(ctx, catalog, false); err != nil {
 		return false, c.fail("retire", "", "", err)
 	}
 	gone, err := c.run.Retire(ctx, c.part.Meta(), c.part.Manifest(), c.part.Expiry(), c.part.Floor(), m.s.epoch)
@@ -155,7 +155,7 @@ func (m *maintenance[T]) Retire(ctx context.Context) (bool, error) {
 		return false, c.fail("retire", "", "", err)
 	}
 	if gone {
-		return true, c.fail("retire", "", "", c.run.Unplant(ctx, catalog))
+		return true, c.fail("retire", "", "", c.run.Unplant(ctx, catalog, true))
 	}
 	return false, c.fail("retire", "", "", c.run.Planted(ctx, catalog))
 }

@@ -59,7 +59,12 @@ func (r *Runner) Retire(ctx context.Context, meta, manifest, expiry, floor, epoc
 }
 
 // Unplant notes in the catalog that the partitions of a fixed placement are to be planted again when they are next entered:
-// before and after one of them is retired.
-func (r *Runner) Unplant(ctx context.Context, catalog string) error {
+// before one of them is retired, and after it, when they are known to hold nothing and can start ready.
+func (r *Runner) Unplant(ctx context.Context, catalog string, empty bool) error {
+	if empty {
+		if err := r.rdb.HSet(ctx, catalog, "start", string(Ready)).Err(); err != nil {
+			return Judge(err)
+		}
+	}
 	return Judge(r.rdb.HDel(ctx, catalog, "planted").Err())
 }

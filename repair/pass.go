@@ -33,6 +33,7 @@ type pass struct {
 	only     string // the index that Build is for, else ""
 	declared map[string]declared
 	limiter  *rate.Limiter
+	sweeping bool
 	seed     maphash.Seed
 	ahead    time.Duration // the server's clock against ours
 

@@ -99,6 +99,9 @@ func (p *pass) whole(ctx context.Context, c index.Opened, o Options, set func(*p
 	if err := set(p); err != nil {
 		return err
 	}
+	if p.sweeping {
+		return p.sweep(ctx)
+	}
 	if err := p.attempts(ctx, c); err != nil {
 		return err
 	}

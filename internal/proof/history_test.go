@@ -39,7 +39,9 @@ func newHistorian(t testing.TB, mutate func(redis.UniversalClient)) *historian {
 	s := redistest.Redis(t)
 	h := &historian{t: t, proxy: redistest.NewProxy(t, s), callers: 4, calls: 6}
 	client := func() redis.UniversalClient {
-		rdb := h.proxy.Client(t, func(o *redis.UniversalOptions) { o.MinRetryBackoff, o.MaxRetryBackoff = 50*time.Microsecond, time.Millisecond })
+		rdb := h.proxy.Client(t, func(o *redis.UniversalOptions) {
+			o.MinRetryBackoff, o.MaxRetryBackoff = 50*time.Microsecond, time.Millisecond
+		})
 		if mutate != nil {
 			mutate(rdb)
 		}
