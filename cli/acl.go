@@ -20,6 +20,7 @@ type aclFlags struct {
 	user         string
 	passwordFile string
 	readOnly     bool
+	verify       bool
 	cluster      bool
 	before7      bool
 }
@@ -31,13 +32,13 @@ func newACLCommand(s *session) *cobra.Command {
 		Short: "Print the ACL rule of a user that may do just what the library does",
 		Long: `Print the ACL SETUSER command for the user of an application: exactly the commands that the library and its scripts use,
 on the keys of its entity types, and nothing else. With --read-only it is for a program that opens its collections with
-ReadOnly, which is how find, count and get of this tool work.
+ReadOnly, which is how find, count, top and get of this tool work; add --verify for one that verifies too.
 
 The password goes in as its SHA-256: replace ` + noHash + `, which the server refuses, or name a file with
 --user-password-file. Where the program uses a database other than 0, add +select.
 
-SCAN, which is needed once to open an entity type for the first time, shows the names of all keys of the server, also of
-those that the user may not touch.`,
+SCAN, which is needed to open an entity type for the first time and for repair, shows the names of all keys of the server,
+also of those that the user may not touch; INFO tells how the server is set up.`,
 		Example: s.examples("acl --user billing", "acl --read-only --user-password-file secret.txt | redis-cli"),
 		Args:    cobra.NoArgs,
 		RunE: s.run(func(context.Context, []string) error {
@@ -52,6 +53,7 @@ those that the user may not touch.`,
 	fl.StringVar(&f.user, "user", "", "`NAME` of the user (default: that of the entity type)")
 	fl.StringVar(&f.passwordFile, "user-password-file", "", "`FILE` that holds the user's password")
 	fl.BoolVar(&f.readOnly, "read-only", false, "for a user that only queries")
+	fl.BoolVar(&f.verify, "verify", false, "with --read-only: add what verify needs")
 	fl.BoolVar(&f.cluster, "cluster", false, "add what the client of a cluster needs")
 	fl.BoolVar(&f.before7, "redis6", false, "for Redis 6.2, which has neither EVAL_RO nor read-only key patterns")
 	return cmd

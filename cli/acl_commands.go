@@ -11,7 +11,8 @@ import (
 // What the client sends. The server checks the commands of a script against the user that called it, so those come on top.
 const (
 	clientReads   = "eval_ro evalsha_ro get mget hmget"
-	clientWrites  = "eval evalsha hset scan" // scan once, when an entity type is opened for the first time: are there records?
+	clientWrites  = "eval evalsha hset scan info"           // when an entity type is opened: are there records, does the server evict?
+	clientPasses  = "scan hscan sscan zscan time type info" // of package repair
 	clientCluster = "asking cluster|slots command readonly"
 	clientReads6  = "eval evalsha" // where there is nothing that ends with _ro
 )
@@ -46,6 +47,9 @@ func (f aclFlags) commands() []string {
 	out := append(scriptCommands(f.readOnly), strings.Fields(clientReads)...)
 	if !f.readOnly {
 		out = append(out, strings.Fields(clientWrites)...)
+	}
+	if !f.readOnly || f.verify {
+		out = append(out, strings.Fields(clientPasses)...)
 	}
 	if f.before7 {
 		out = slices.DeleteFunc(out, func(c string) bool { return strings.HasSuffix(c, "_ro") })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/internal/redistest"
+	"github.com/lockstep-go/lockstep/repair"
 )
 
 // rule is what acl --json gives.
@@ -47,10 +48,10 @@ func TestTheACLRuleIsEnoughAndNotMore(t *testing.T) {
 			if cluster {
 				flags = append(flags, "--cluster")
 			}
-			e := accounts("acme", "account")
+			e := rankedAccounts("acme", "account")
 			c := &tool{t: t, entities: []index.Declared{e}}
 			writer := c.grant(admin, flags...)
-			reader := c.grant(admin, append(flags, "--read-only")...)
+			reader := c.grant(admin, append(flags, "--read-only", "--verify")...)
 			require.Equal(t, []string{"~acme:account:*"}, writer.Keys)
 			require.Equal(t, []string{"%R~acme:account:*"}, reader.Keys)
 			require.NoError(t, admin.ConfigResetStat(t.Context()).Err())
@@ -105,7 +106,7 @@ func exercise(t *testing.T, c *index.Collection[account]) {
 	ctx := t.Context()
 	many := make([]account, 1200) // more than one page of ids
 	for i := range many {
-		many[i] = account{ID: fmt.Sprint(i), Status: "new", Email: fmt.Sprintf("%d@x", i)}
+		many[i] = account{ID: fmt.Sprint(i), Status: "new", Seen: int64(i), Email: fmt.Sprintf("%d@x", i)}
 	}
 	_, err := c.PutMany(ctx, many)
 	require.NoError(t, err)
@@ -116,6 +117,9 @@ func exercise(t *testing.T, c *index.Collection[account]) {
 	require.NoError(t, c.Delete(ctx, "0"))
 	_, err = c.DeleteMany(ctx, []string{"2", "3"})
 	require.NoError(t, err)
+	report, err := repair.Run(ctx, c, repair.Options{})
+	require.NoError(t, err)
+	require.True(t, report.Clean(), "%+v", report)
 	query(t, c)
 }
 
@@ -131,6 +135,12 @@ func query(t *testing.T, c *index.Collection[account]) {
 		found++
 	}
 	require.Equal(t, 1197, found)
+	p, err := c.TopEncoded(ctx, index.TopRequest{Index: "seen", N: 20})
+	require.NoError(t, err)
+	require.Len(t, p.Items, 20)
+	report, err := repair.Verify(ctx, c, repair.Options{})
+	require.NoError(t, err)
+	require.True(t, report.Clean(), "%+v", report)
 	_, err = c.Get(ctx, "a")
 	require.NoError(t, err)
 	_, err = c.GetMany(ctx, []string{"a", "1"})

@@ -10,12 +10,14 @@ import (
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/internal/redistest"
 	"github.com/lockstep-go/lockstep/membership"
+	"github.com/lockstep-go/lockstep/ranked"
 )
 
 type account struct {
 	ID     string
 	Status string
 	Email  string
+	Seen   int64
 }
 
 func accounts(owner, name string) *index.Entity[account] {
@@ -24,6 +26,20 @@ func accounts(owner, name string) *index.Entity[account] {
 		Indexes: []index.Index[account]{
 			membership.New("status", func(a account) string { return a.Status }),
 			membership.Unique("email", func(a account) (string, bool) { return a.Email, a.Email != "" }, membership.Fold),
+		},
+	})
+}
+
+// rankedAccounts also has ranked indexes of both encodings.
+func rankedAccounts(owner, name string) *index.Entity[account] {
+	seen := func(a account) int64 { return a.Seen }
+	return index.Define(owner, name, index.Options[account]{
+		ID: func(a account) string { return a.ID }, Version: 1, Lifetime: index.Forever,
+		Indexes: []index.Index[account]{
+			membership.New("status", func(a account) string { return a.Status }),
+			membership.Unique("email", func(a account) (string, bool) { return a.Email, a.Email != "" }, membership.Fold),
+			ranked.New("seen", seen, ranked.Keep(100)),
+			ranked.Within(func(a account) string { return a.Status }, ranked.Exact("first", seen, ranked.LowestFirst(), ranked.Keep(10))),
 		},
 	})
 }
@@ -83,6 +99,15 @@ func TestWrongUsageIsExplainedAndEndsWithTwo(t *testing.T) {
 		{[]string{"put", "x"}, "unknown command"},
 		{[]string{"key", "pares"}, "unknown command"},
 		{[]string{"demo", "--json"}, "demo has no --json"},
+		{[]string{"top", "status", "-n", "0"}, "-n 0: a page has at least one record"},
+		{[]string{"top", "status", "-n", "-3"}, "-n -3: a page has"},
+		{[]string{"top", "sttus"}, `has no index "sttus": did you mean status?`},
+		{[]string{"top", "status", "--lowest", "--highest"}, "lowest highest"},
+		{[]string{"verify", "--rate", "-1"}, "--rate -1 is negative"},
+		{[]string{"repair", "--findings", "-1"}, "--findings -1 is negative"},
+		{[]string{"build", "nett"}, `has no index "nett": did you mean net?`},
+		{[]string{"bench"}, "which server? give --redis URL"},
+		{[]string{"bench", "--redis", "redis://127.0.0.1:1", "--rounds", "0"}, "--rounds 0: at least 1"},
 	} {
 		a := c.refused(2, u.args, u.want)
 		require.Equal(t, 1, strings.Count(a.err, "\n"), "one line: %q", a.err)
@@ -112,6 +137,11 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 		{"key", "build"},
 		{"key", "slot"},
 		{"acl"},
+		{"top"},
+		{"verify"},
+		{"repair"},
+		{"build"},
+		{"bench"},
 		{"demo"},
 		{},
 	} {

@@ -17,6 +17,7 @@ const maxDue = 1000
 type dueQueue struct {
 	mu      sync.Mutex
 	waiting map[string]collect
+	calls   int
 }
 
 // add remembers records that are due.
@@ -45,23 +46,36 @@ func (q *dueQueue) add(records []lua.DueRecord, part key.Partition) {
 	}
 }
 
-// take gives at most n of the records and forgets them.
-func (q *dueQueue) take(n int) []collect {
+// next gives the records whose entries the next call takes along, and says how many the server shall name. Each call in turn
+// would cost each of them a little; every few calls some at once cost less, and keep up with a record that expires per
+// write four times over.
+func (q *dueQueue) next() (due []collect, want int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		return nil
+	turn := q.calls%dueEvery == 0
+	q.calls++
+	if turn && len(q.waiting) < dueAtOnce {
+		want = dueAtOnce
 	}
-	out := make([]collect, 0, min(n, len(q.waiting)))
+	if len(q.waiting) == 0 || !turn && len(q.waiting) < dueEvery {
+		return nil, want
+	}
+	due = make([]collect, 0, min(dueAtOnce, len(q.waiting)))
 	for id, gone := range q.waiting {
-		if len(out) == n {
+		if len(due) == dueAtOnce {
 			break
 		}
 		delete(q.waiting, id)
-		out = append(out, gone)
+		due = append(due, gone)
 	}
-	return out
+	return due, want
 }
+
+// The server is asked for what is due in every dueEvery-th call, for dueAtOnce records, and as many go with one call.
+const (
+	dueEvery  = 8
+	dueAtOnce = 32
+)
 
 // vanished notes an id whose record a query did not find: its entries go with one of the next writes.
 func (c *Collection[T]) vanished(index, id string) {

@@ -161,7 +161,7 @@ func TestARecordThatWasRemovedByHandIsHiddenAndCollected(t *testing.T) {
 			require.Equal(t, "stays", i.ID)
 		}
 		require.Equal(t, []string{"gone"}, vanished)
-		for n := range 3 {
+		for n := range 20 {
 			require.NoError(t, c.Put(ctx, item{ID: fmt.Sprint("w", n), Color: "red"}))
 		}
 		require.Equal(t, []string{"gone"}, collected)

@@ -31,9 +31,11 @@ func (c *Collection[T]) plan(s *schema, batch []*write) *batchPlan {
 			p.collect(gone)
 		}
 	}
-	for _, gone := range c.due.take(2*len(batch) + 2) {
+	due, want := c.due.next()
+	for _, gone := range due {
 		p.collect(gone)
 	}
+	p.WantDue = want
 	for _, w := range batch {
 		placed, err := plan.Place(c.entity.space, s.indexes, w.entries)
 		if err == nil {

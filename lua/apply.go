@@ -89,6 +89,7 @@ type ApplyCall struct {
 	Entries                       []string // index keys that the operations name
 	Trims                         []Trim
 	Fence                         string // of the builder that writes, "" for anybody else
+	WantDue                       int    // how many records that are due the reply may name, at most 1000
 }
 
 // MaxBatch is the largest number of records in one call: more would hold up the server's other clients.
@@ -145,7 +146,7 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	const fixed = 4 // keys before those of the records
 	keys := make([]string, 0, fixed+len(c.Records)+len(c.Entries))
 	keys = append(keys, c.Meta, c.Manifest, c.Expiry, c.Floor)
-	size := 5 + 7*len(c.Trims)
+	size := 6 + 7*len(c.Trims)
 	for i := range c.Records {
 		keys = append(keys, c.Records[i].Key)
 		size += 9 + 3*len(c.Records[i].Ops)
@@ -174,7 +175,7 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 		}
 		args = append(args, base+t.Key, t.Body, end, t.Keep, t.Slack, age, unit)
 	}
-	args = append(args, c.Fence)
+	args = append(args, c.Fence, c.WantDue)
 
 	sent := false
 	list, err := r.run(ctx, applyScript, keys, func(resent bool) []any {

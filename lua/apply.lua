@@ -33,6 +33,7 @@
 --      KEYS position, body of the entry, 'top' or 'low' (which end is kept), how many are kept, how many more may be there,
 --      largest age and unit of the score, both in microseconds ('' and '' without)
 --   then the fence of the builder that writes, '' for anybody else
+--   then how many ids that are due the caller wants to be told
 --
 -- A row is: write id (8 bytes), write counter (decimal), then each entry after a newline.
 --
@@ -349,12 +350,12 @@ end
 
 -- Adds a few ids that are due to a reply, from a place that moves with the writes so that callers meet different ones.
 local function with_due(reply)
-  if not noted then return reply end
+  local limit = ARGV[#ARGV] + 0
+  if not noted or limit == 0 then return reply end
   now = now or clock()
   local edge = '(' .. decimal(now)
   local due = call('ZCOUNT', expiry, '-inf', edge)
   if due == 0 then return reply end
-  local limit = math.min(2 * n + 2, 100)
   local offset = 0
   if due > limit then offset = (reply[2] + 0) * 7 % (due - limit + 1) end
   for _, id in ipairs(call('ZRANGEBYSCORE', expiry, '-inf', edge, 'LIMIT', offset, limit)) do

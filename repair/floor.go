@@ -45,18 +45,9 @@ func (p *pass) readFloors(ctx context.Context) error {
 	}
 }
 
-// offer notes a live record that is outside of a ranked key.
-func (p *pass) offer(e plan.Placed, id, k string) {
-	if !p.fix {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f := p.floors[e.Token.Body()]
-	if f == nil {
-		return
-	}
-	f.best = append(f.best, candidate{e, id, k})
+// offer notes a live record that is outside. The caller holds the lock of the pass.
+func (f *floor) offer(c candidate) {
+	f.best = append(f.best, c)
 	if len(f.best) >= 4*f.limit+64 {
 		f.cut()
 	}

@@ -42,11 +42,12 @@ func (p *pass) remember(s *suspect, entries []answered) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s.view.kind != "none" {
-		p.living[p.mark("", s.id)] = struct{}{}
+		id := p.mark("", s.id)
+		p.living[id] = p.living[id]
 	}
 	for _, e := range entries {
 		if e.Member {
-			p.settled[p.mark(e.token.Body(), member(e.token, s.id))] = struct{}{}
+			p.judged[p.mark(e.token.Body(), member(e.token, s.id))] = struct{}{}
 		}
 	}
 }
@@ -163,7 +164,11 @@ func (p *pass) outside(s *suspect, e plan.Placed, a answered, now time.Time) boo
 	case aged(d.bound, e.Score, now):
 		return true
 	case trimmed(d.bound, e, s.id, a.Floor):
-		p.offer(e, s.id, s.key)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if f := p.floors[e.Token.Body()]; f != nil {
+			f.offer(candidate{e, s.id, s.key})
+		}
 		return true
 	}
 	return false

@@ -36,10 +36,11 @@ type Phase string
 
 // The phases, in their order.
 const (
-	Records  Phase = "records"  // records against their entries
-	Manifest Phase = "manifest" // rows without a record; left out by Build
-	Indexes  Phase = "indexes"  // index keys against the records; counted in keys
-	Floors   Phase = "floors"   // ranked indexes that have become short; only where something is fixed
+	Keys      Phase = "keys"      // the keyspace is scanned; counted in keys
+	Entries   Phase = "entries"   // index keys and manifest are read; counted in members and rows
+	Records   Phase = "records"   // records are held against them
+	Leftovers Phase = "leftovers" // what no record has accounted for; counted in rows and index keys
+	Floors    Phase = "floors"    // ranked indexes that have become short; only where something is fixed
 )
 
 // Progress says how far a pass is.

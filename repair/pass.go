@@ -20,8 +20,9 @@ import (
 
 // pass is one Verify, Run or Build.
 //
-// It remembers eight bytes for each record and for each entry that it has found in order, so that the later phases ask only
-// about what the first has not seen.
+// It reads index keys and manifest as they lie on the server, remembers a digest of each member and row, and holds the records
+// against those: to look each entry up would cost the server several times as much. What does not agree, or has moved in
+// between, is a suspect, and looked at closely.
 type pass struct {
 	m        index.Maintenance
 	run      *lua.Runner
@@ -42,13 +43,17 @@ type pass struct {
 	mu        sync.Mutex
 	report    Report
 	reported  map[uint64]struct{} // findings
-	living    map[uint64]struct{} // ids of records
-	settled   map[uint64]struct{} // members of index keys that have been judged
+	living    map[uint64]bool     // ids of records; true for those that the scan has given
+	rows      map[uint64]uint64   // id -> what its row lists
+	members   map[uint64]seen     // members of index keys with their scores
+	judged    map[uint64]struct{} // members that have been looked at closely
 	conflicts []*conflict
 	blocked   map[string]bool // indexes that cannot become ready
 	built     int64           // records written under the fence
 	floors    map[string]*floor
-	keys      []indexKey
+	records   []recordKey
+	overflow  bool // there are more records than that
+	keys      []*indexKey
 	strangers []string // keys under the prefix that are none of ours
 	progress  Progress
 	told      time.Time
@@ -96,9 +101,10 @@ func (p *pass) begin(c index.Opened) {
 		}
 		p.declared[d.Name] = declared{indexes[d.Name], kind, bounds[d.Name]}
 	}
-	p.living, p.settled = map[uint64]struct{}{}, map[uint64]struct{}{}
+	p.living, p.judged = map[uint64]bool{}, map[uint64]struct{}{}
+	p.rows, p.members = map[uint64]uint64{}, map[uint64]seen{}
 	p.conflicts, p.blocked, p.built = nil, map[string]bool{}, 0
-	p.floors, p.keys, p.strangers = map[string]*floor{}, nil, nil
+	p.floors, p.keys, p.strangers, p.records, p.overflow = map[string]*floor{}, nil, nil, nil, false
 	p.report.Records, p.report.Entries = 0, 0
 }
 

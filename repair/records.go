@@ -6,200 +6,197 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
 	"github.com/lockstep-go/lockstep/lua"
 )
 
-// scanned is a record of a batch.
-type scanned struct {
-	*suspect
-	there bool // its key holds a string
-	wrong bool // something does not agree
-}
+// batchRecords is how many records are read in one round trip.
+const batchRecords = 200
 
-// lookup asks one index key about the members that records of a batch should be.
-type lookup struct {
-	key     string
-	d       declared
-	entries []plan.Placed
-	of      []*scanned
-	members []any
-	got     *redis.Cmd
-	floor   lua.FloorMark
-}
-
-// checkBatch holds records against their rows and entries, by plain reads that are not of one instant. What agrees is in
-// order: each part of it was true while it was looked at. What does not is a suspect, and examined.
-func (p *pass) checkBatch(ctx context.Context, batch []recordKey) error {
-	records, err := p.load(ctx, batch)
-	if err != nil {
-		return err
+// checkRecords holds every record against the rows and the members that were read.
+func (p *pass) checkRecords(ctx context.Context) error {
+	p.phase(Records, int64(len(p.records)))
+	p.living = make(map[uint64]bool, len(p.records))
+	size := batchRecords
+	if p.limiter != nil {
+		size = min(size, max(1, p.o.Rate/10))
 	}
-	lookups, err := p.plan(records)
-	if err != nil {
-		return err
-	}
-	if err := p.fetch(ctx, lookups); err != nil {
-		return err
-	}
-	now := time.Now().Add(p.ahead - time.Second) // in doubt inside the window: a suspect is held against the server's clock
-	var settled []uint64
-	for body, l := range lookups {
-		answers, _ := l.got.Slice()
-		for i, e := range l.entries {
-			rec := l.of[i]
-			switch {
-			case len(answers) != len(l.entries):
-				rec.wrong = true // something else sits at the key
-			case isMember(e, answers[i]):
-				settled = append(settled, p.mark(body, l.members[i].(string)))
-			case answers[i] != nil, aged(l.d.bound, e.Score, now):
-				rec.wrong = answers[i] != nil
-			case trimmed(l.d.bound, e, rec.id, l.floor):
-				p.offer(e, rec.id, rec.key)
-			default:
-				rec.wrong = true
+	batches := make(chan []recordKey, workers)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(batches)
+		var batch []recordKey
+		flush := func() error {
+			if err := p.throttle(gctx, len(batch)); err != nil {
+				return err
+			}
+			select {
+			case batches <- batch:
+				batch = nil
+				return nil
+			case <-gctx.Done():
+				return context.Cause(gctx)
 			}
 		}
-	}
-	p.mu.Lock()
-	var queue []*suspect
-	for _, rec := range records {
-		if rec.there {
-			p.report.Records++
-			p.living[p.mark("", rec.id)] = struct{}{}
-			for _, e := range rec.view.expected {
-				if p.only == "" || e.Index == p.only {
-					p.report.Entries++
-				}
+		err := p.eachRecord(gctx, func(rec recordKey) error {
+			if batch = append(batch, rec); len(batch) < size {
+				return nil
 			}
+			return flush()
+		})
+		if err != nil || len(batch) == 0 {
+			return err
 		}
-		if rec.wrong {
-			queue = append(queue, rec.suspect)
-		}
-	}
-	for _, h := range settled {
-		p.settled[h] = struct{}{}
-	}
-	p.mu.Unlock()
-	return p.examine(ctx, queue)
-}
-
-// load reads records and their rows, and derives what they ask for.
-func (p *pass) load(ctx context.Context, batch []recordKey) ([]*scanned, error) {
-	keys, ids := make([]string, len(batch)), make([]string, len(batch))
-	for i, rec := range batch {
-		keys[i], ids[i] = rec.key, rec.id
-	}
-	cmds, err := p.ask(ctx, func(pipe redis.Pipeliner) {
-		pipe.MGet(ctx, keys...)
-		pipe.HMGet(ctx, p.part.Manifest(), ids...)
+		return flush()
 	})
-	if err != nil {
-		return nil, err
-	}
-	values := cmds[0].(*redis.SliceCmd).Val()
-	rows, err := cmds[1].(*redis.SliceCmd).Result()
-	if wrongType(err) {
-		return nil, p.mustBe(ctx, p.part.Manifest())
-	}
-	out := make([]*scanned, len(batch))
-	for i, rec := range batch {
-		s := &scanned{suspect: &suspect{id: rec.id, key: rec.key, digested: rec.digested}}
-		out[i] = s
-		value, there := values[i].(string)
-		if s.there = there; !there {
-			s.wrong = true // gone since, or no string: a look tells
-			continue
-		}
-		row, hasRow := rows[i].(string)
-		if rec.digested {
-			s.id, row, hasRow = "", "", false // the row is that of the id, which is in the record
-		}
-		s.view = p.view(s.suspect, "string", value, row, hasRow)
-		s.wrong = s.view.err != nil || s.view.own != "" && s.view.own != s.id || !s.rowIs(p.rowOf(s.suspect, nil, false))
-	}
-	return out, nil
-}
-
-// plan groups the entries of records in order so far by their keys.
-func (p *pass) plan(records []*scanned) (map[string]*lookup, error) {
-	lookups := map[string]*lookup{}
-	for _, rec := range records {
-		if rec.wrong {
-			continue // a look asks for all of it
-		}
-		for _, e := range rec.view.expected {
-			if p.only != "" && e.Index != p.only {
-				continue
-			}
-			body := e.Token.Body()
-			l := lookups[body]
-			if l == nil {
-				k, err := p.part.Entry(body)
-				if err != nil {
-					return nil, err
+	for range workers {
+		g.Go(func() error {
+			for batch := range batches {
+				if err := p.checkBatch(gctx, batch); err != nil {
+					return err
 				}
-				l = &lookup{key: k, d: p.declared[e.Index]}
-				lookups[body] = l
+				p.advance(len(batch))
 			}
-			l.entries = append(l.entries, e)
-			l.of = append(l.of, rec)
-			l.members = append(l.members, member(e.Token, rec.id))
-		}
+			return nil
+		})
 	}
-	return lookups, nil
-}
-
-// fetch asks the index keys, and the floors of those that have one.
-func (p *pass) fetch(ctx context.Context, lookups map[string]*lookup) error {
-	if len(lookups) == 0 {
-		return nil
-	}
-	var bounded []string
-	for body, l := range lookups {
-		if l.d.bound.Keep > 0 {
-			bounded = append(bounded, body)
-		}
-	}
-	var floors *redis.SliceCmd
-	_, err := p.ask(ctx, func(pipe redis.Pipeliner) {
-		for _, l := range lookups {
-			command := "zmscore"
-			if l.d.kind == plan.Set {
-				command = "smismember"
-			}
-			l.got = pipe.Do(ctx, append([]any{command, l.key}, l.members...)...)
-		}
-		if len(bounded) > 0 {
-			floors = pipe.HMGet(ctx, p.part.Floor(), bounded...)
-		}
-	})
-	if err != nil || floors == nil {
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	raw, err := floors.Result()
-	if wrongType(err) {
-		return p.mustBe(ctx, p.part.Floor())
+	p.phaseOver()
+	return nil
+}
+
+// eachRecord gives the keys of all records.
+func (p *pass) eachRecord(ctx context.Context, give func(recordKey) error) error {
+	if p.overflow {
+		return p.scan(ctx, give, false)
 	}
-	for i, body := range bounded {
-		if text, ok := raw[i].(string); ok {
-			lookups[body].floor = lua.ParseFloor(text)
+	for _, rec := range p.records {
+		if err := give(rec); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// isMember reads the answer of SMISMEMBER or ZMSCORE: whether an entry is there, with its score.
-func isMember(e plan.Placed, answer any) bool {
-	switch got := answer.(type) {
-	case int64:
-		return got == 1
-	case float64: // a score under RESP3
-		return sameScore(e, strconv.FormatFloat(got, 'g', -1, 64))
-	case string:
-		return sameScore(e, got)
+// scanned is a record of a batch with what it should have.
+type scanned struct {
+	recordKey
+	entries []plan.Placed
+	marks   []uint64 // of the entries, aligned
+	row     uint64
+	there   bool // its key holds a string
+	wrong   bool // something does not agree
+}
+
+// checkBatch reads records and holds them against what was read before. What agrees is in order: each part of it was true
+// when it was read. What does not is a suspect, and examined.
+func (p *pass) checkBatch(ctx context.Context, batch []recordKey) error {
+	keys := make([]string, len(batch))
+	for i, rec := range batch {
+		keys[i] = rec.key
 	}
-	return false
+	cmds, err := p.ask(ctx, func(pipe redis.Pipeliner) { pipe.MGet(ctx, keys...) })
+	if err != nil {
+		return err
+	}
+	values, err := cmds[0].(*redis.SliceCmd).Result()
+	if err != nil {
+		return lua.Judge(err)
+	}
+	now := time.Now().Add(p.ahead - time.Second) // in doubt inside the window: a suspect is held against the server's clock
+	records := make([]scanned, len(batch))
+	for i, rec := range batch {
+		value, there := values[i].(string)
+		records[i] = p.expect(rec, value, there)
+	}
+
+	var queue []*suspect
+	p.mu.Lock()
+	for i := range records {
+		rec := &records[i]
+		if rec.there {
+			id := p.mark("", rec.id)
+			if p.living[id] {
+				continue // SCAN may give a key twice
+			}
+			p.living[id] = true
+			p.report.Records++
+			rec.wrong = rec.wrong || p.rows[id] != rec.row
+		}
+		for j, e := range rec.entries {
+			if p.only != "" && e.Index != p.only {
+				continue
+			}
+			p.report.Entries++
+			if !p.account(rec, e, rec.marks[j], now) {
+				rec.wrong = true
+			}
+		}
+		if rec.wrong {
+			queue = append(queue, &suspect{id: rec.id, key: rec.key, digested: rec.digested})
+		}
+	}
+	p.mu.Unlock()
+	return p.examine(ctx, queue)
+}
+
+// expect derives what a record should have.
+func (p *pass) expect(rec recordKey, value string, there bool) scanned {
+	s := scanned{recordKey: rec, there: there}
+	if !there {
+		s.wrong = true // gone since, or no string: a look tells
+		return s
+	}
+	id := rec.id
+	if rec.digested {
+		id = ""
+	}
+	own, entries, err := p.m.Expected(id, []byte(value))
+	if err != nil || own != "" && own != rec.id || rec.digested {
+		s.wrong = true
+		s.entries = entries
+		if err != nil {
+			s.entries = nil
+		}
+	} else {
+		s.entries = entries
+	}
+	s.row = p.mark("row", plan.Join(plan.Tokens(s.entries)))
+	s.marks = make([]uint64, len(s.entries))
+	for i, e := range s.entries {
+		score := 0.0
+		if e.Token.Kind() == plan.Ranked {
+			score, _ = strconv.ParseFloat(e.Score, 64) // as an encoder writes it
+		}
+		s.marks[i] = p.mark(e.Token.Body(), member(e.Token, rec.id)) ^ scoreMark(score)
+	}
+	return s
+}
+
+// account reports whether an entry is in order as far as was read. The caller holds mu.
+func (p *pass) account(rec *scanned, e plan.Placed, h uint64, now time.Time) bool {
+	if m, ok := p.members[h]; ok {
+		if !rec.wrong {
+			m.used = true
+			p.members[h] = m
+		}
+		return true
+	}
+	d := p.declared[e.Index]
+	if d.kind == plan.Set {
+		return false
+	}
+	if aged(d.bound, e.Score, now) {
+		return true
+	}
+	f := p.floors[e.Token.Body()]
+	if f == nil || !trimmed(d.bound, e, rec.id, lua.ParseFloor(f.raw)) {
+		return false
+	}
+	f.offer(candidate{e, rec.id, rec.key})
+	return true
 }

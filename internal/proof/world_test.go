@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/internal/redistest"
+	"github.com/lockstep-go/lockstep/lua"
 	"github.com/lockstep-go/lockstep/membership"
 	"github.com/lockstep-go/lockstep/ranked"
 )
@@ -102,6 +103,9 @@ var patient = index.Retry{Budget: 30 * time.Second, MinBackoff: 50 * time.Micros
 func newWorld(t testing.TB, s *redistest.Server, rdb redis.UniversalClient, o ...index.OpenOptions) *world {
 	t.Helper()
 	w := &world{t: t, s: s, direct: s.Client(t), rdb: rdb}
+	for _, source := range lua.Sources() { // so that a script that is new to the server does not shift a count of requests
+		require.NoError(t, w.direct.ScriptLoad(context.Background(), source).Err())
+	}
 	w.fresh(o...)
 	return w
 }

@@ -1,0 +1,217 @@
+package repair
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/key"
+	"github.com/lockstep-go/lockstep/lua"
+)
+
+// indexKey is an index key met by the scan.
+type indexKey struct {
+	key     string
+	parsed  key.Parsed
+	body    string
+	d       declared
+	current bool // of a declared index in its generation
+	scored  bool // a ZSET
+	foreign bool // something else sits there
+	open    bool // it has members that no record has accounted for
+}
+
+// seen is a member of an index key, as the entries were read.
+type seen struct {
+	key  int32 // place in keys
+	used bool  // a record accounts for it
+}
+
+const (
+	keyBatch = 100 // index keys that are read in one round trip
+	workers  = 4   // round trips on their way at once
+)
+
+// scoreMark tells the scores of a member apart; 0 for a member of a SET.
+func scoreMark(score float64) uint64 {
+	const odd = 0xd6e8feb86659fd93
+	return math.Float64bits(score+0) * odd // -0 is 0
+}
+
+// readEntries reads the members of the declared indexes and the rows of the manifest.
+func (p *pass) readEntries(ctx context.Context) error {
+	rows, err := p.rdb.HLen(ctx, p.part.Manifest()).Result()
+	if err != nil {
+		return p.readError(ctx, p.part.Manifest(), err)
+	}
+	p.phase(Entries, rows)
+	p.rows = make(map[uint64]uint64, rows)
+	p.members = make(map[uint64]seen, 2*rows)
+	for i, k := range p.keys {
+		if err := p.place(k); err != nil {
+			return err
+		}
+		k.open = !k.current
+		p.keys[i] = k
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(workers)
+	g.Go(func() error {
+		return p.scanManifest(gctx, func(id, row string) {
+			p.rows[p.mark("", id)] = p.rowMark(row)
+		})
+	})
+	for from := 0; from < len(p.keys); from += keyBatch {
+		batch := p.keys[from:min(from+keyBatch, len(p.keys))]
+		g.Go(func() error {
+			return p.readKeys(gctx, batch, func(i int, k *indexKey, member string, score float64) {
+				p.members[p.mark(k.body, member)^scoreMark(score)] = seen{key: int32(from + i)} //nolint:gosec // fewer keys than 2^31
+			})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	p.phaseOver()
+	return nil
+}
+
+// place finds out which index a key belongs to.
+func (p *pass) place(k *indexKey) (err error) {
+	var value *key.Value
+	if k.parsed.HasValue {
+		value = &k.parsed.Value
+	}
+	if k.body, err = p.space.RankedBody(k.parsed.Index, k.parsed.Gen, value); err != nil {
+		return err
+	}
+	k.d, k.current = p.current(k.body)
+	k.scored = k.current && k.d.kind != plan.Set
+	return nil
+}
+
+// rowMark is what a pass remembers of a row. A damaged one is equal to none.
+func (p *pass) rowMark(row string) uint64 {
+	if len(row) <= plan.WriteIDSize {
+		return 0
+	}
+	stamp, entries, _ := strings.Cut(row[plan.WriteIDSize:], "\n")
+	for _, c := range []byte(stamp) {
+		if c < '0' || c > '9' {
+			return 0
+		}
+	}
+	if stamp == "" {
+		return 0
+	}
+	return p.mark("row", entries)
+}
+
+// scanManifest gives the rows of the manifest, under the lock.
+func (p *pass) scanManifest(ctx context.Context, give func(id, row string)) error {
+	manifest := p.part.Manifest()
+	for cursor := uint64(0); ; {
+		cmds, err := p.ask(ctx, func(pipe redis.Pipeliner) { pipe.HScan(ctx, manifest, cursor, "", scanCount) })
+		if err != nil {
+			return err
+		}
+		fields, next, err := cmds[0].(*redis.ScanCmd).Result()
+		if err != nil {
+			return p.readError(ctx, manifest, err)
+		}
+		if err := p.throttle(ctx, len(fields)/2); err != nil {
+			return err
+		}
+		p.mu.Lock()
+		for i := 0; i+1 < len(fields); i += 2 {
+			give(fields[i], fields[i+1])
+		}
+		p.mu.Unlock()
+		p.advance(len(fields) / 2)
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// readKeys gives the members of index keys, under the lock: first pages together, further ones key by key. A key of another
+// type is marked foreign and given no members.
+func (p *pass) readKeys(ctx context.Context, batch []*indexKey, give func(i int, k *indexKey, member string, score float64)) error {
+	pages, err := p.ask(ctx, func(pipe redis.Pipeliner) {
+		for _, k := range batch {
+			scanPage(ctx, pipe, k, 0)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i, k := range batch {
+		if !k.current && k.open && k.foreign {
+			continue
+		}
+		for page := pages[i].(*redis.ScanCmd); ; {
+			members, cursor, err := page.Result()
+			if wrongType(err) {
+				k.foreign, k.open = true, true
+				break
+			}
+			if err != nil {
+				return lua.Judge(err)
+			}
+			step := 1
+			if k.scored {
+				step = 2 // member, score
+			}
+			if err := p.throttle(ctx, len(members)/step); err != nil {
+				return err
+			}
+			p.mu.Lock()
+			for m := 0; m+step <= len(members); m += step {
+				score := 0.0
+				if k.scored {
+					score, _ = strconv.ParseFloat(members[m+1], 64) // as the server writes it
+				}
+				give(i, k, members[m], score)
+			}
+			p.mu.Unlock()
+			p.advance(len(members) / step)
+			if cursor == 0 {
+				break
+			}
+			more, err := p.ask(ctx, func(pipe redis.Pipeliner) { scanPage(ctx, pipe, k, cursor) })
+			if err != nil {
+				return err
+			}
+			page = more[0].(*redis.ScanCmd)
+		}
+	}
+	return nil
+}
+
+// scanPage asks for a page of members.
+func scanPage(ctx context.Context, rdb redis.Cmdable, k *indexKey, cursor uint64) {
+	if k.scored {
+		rdb.ZScan(ctx, k.key, cursor, "", scanCount)
+	} else {
+		rdb.SScan(ctx, k.key, cursor, "", scanCount)
+	}
+}
+
+// readError names what is wrong with a bookkeeping key that could not be read.
+func (p *pass) readError(ctx context.Context, k string, err error) error {
+	if wrongType(err) {
+		return p.mustBe(ctx, k)
+	}
+	return lua.Judge(err)
+}
+
+// readable leaves out the keys whose members are not asked for.
+func readable(keys []*indexKey, want func(*indexKey) bool) []*indexKey {
+	return slices.DeleteFunc(slices.Clone(keys), func(k *indexKey) bool { return !want(k) })
+}
