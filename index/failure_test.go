@@ -50,6 +50,7 @@ func TestAForeignValueAtOneOfOurKeysStopsTheWriteWhole(t *testing.T) {
 					var wrong *index.KeyTypeError
 					require.ErrorAs(t, err, &wrong)
 					require.Equal(t, k, wrong.Key)
+					require.NotContains(t, err.Error(), "c9", "a unique value must not reach a log")
 					about(t, err, "new", "")
 				}
 			})

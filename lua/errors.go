@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockstep-go/lockstep/key"
 )
 
 // Causes for which a call ends without an answer. Package index gives them to its users under the same names.
@@ -28,7 +30,11 @@ type KeyTypeError struct {
 	Found string // the type that TYPE gives
 }
 
+// Error names the key, but of an index key only the index: a value may be one that is nobody's business.
 func (e *KeyTypeError) Error() string {
+	if p, err := key.Parse(e.Key); err == nil && p.Kind == key.KindIndex {
+		return fmt.Sprintf("%v: a key of index %s is a %s", ErrKeyType, p.Index, e.Found)
+	}
 	return fmt.Sprintf("%v: %q is a %s", ErrKeyType, e.Key, e.Found)
 }
 
