@@ -1,9 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help test vet fmt-check fmt lint bench fuzz cover
+.PHONY: help test vet fmt-check fmt lint bench fuzz soak cover
 
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCH    ?= .
 FUZZTIME ?= 30s
+SOAK     ?= .
+
+SOAK_MINUTES ?= 60
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +35,9 @@ bench: ## every benchmark matching BENCH
 
 fuzz: ## every fuzz target for FUZZTIME
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz.sh
+
+soak: ## faults, kills, histories for SOAK_MINUTES and longer; PROOF_SEED repeats a failure, SOAK picks tests by name
+	SOAK_MINUTES='$(SOAK_MINUTES)' go test -race -count=1 -v -timeout 24h -run '$(SOAK)' ./internal/proof
 
 cover: ## coverage by function in cover.out, the total printed
 	go test -count=1 -coverpkg=./... -coverprofile=cover.out ./...

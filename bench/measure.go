@@ -11,7 +11,7 @@ import (
 
 // Options say how long to measure. The zero value is good.
 type Options struct {
-	// Rounds is how often the two sides take turns: 9 by default.
+	// Rounds is how often the two sides take turns: 7 by default.
 	Rounds int
 	// Round is how long one side has in a round: 200 ms by default.
 	Round time.Duration
@@ -19,8 +19,11 @@ type Options struct {
 	Progress func(name string, done, total int)
 }
 
-// wholeRounds is how many rounds a case gets whose single call is a round.
-const wholeRounds = 3
+// A case whose single call is a round gets fewer rounds, and none that begins after this time.
+const (
+	wholeRounds = 3
+	wholeTime   = 6 * time.Second
+)
 
 // Result is what came of one case: the round whose ratio is the median one.
 type Result struct {
@@ -49,7 +52,7 @@ func (r Result) Holds() bool {
 // Run measures every case. It changes and adds records.
 func (w *World) Run(ctx context.Context, o Options) ([]Result, error) {
 	if o.Rounds < 1 {
-		o.Rounds = 9
+		o.Rounds = 7
 	}
 	if o.Round <= 0 {
 		o.Round = 200 * time.Millisecond
@@ -84,6 +87,7 @@ func (w *World) measure(ctx context.Context, c Case, o Options) (Result, error) 
 	if c.whole {
 		rounds = min(rounds, wholeRounds)
 	}
+	start := time.Now()
 	type pair struct{ ours, theirs turn }
 	var pairs []pair
 	for n := range rounds + 1 {
@@ -104,7 +108,7 @@ func (w *World) measure(ctx context.Context, c Case, o Options) (Result, error) 
 		if n > 0 || c.whole { // the first round opens connections and fills caches
 			pairs = append(pairs, p)
 		}
-		if c.whole && len(pairs) == rounds {
+		if c.whole && (len(pairs) == rounds || time.Since(start) > wholeTime) {
 			break
 		}
 	}

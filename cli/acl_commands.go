@@ -11,8 +11,8 @@ import (
 // What the client sends. The server checks the commands of a script against the user that called it, so those come on top.
 const (
 	clientReads   = "eval_ro evalsha_ro get mget hmget"
-	clientWrites  = "eval evalsha hset scan info"           // when an entity type is opened: are there records, does the server evict?
-	clientPasses  = "scan hscan sscan zscan time type info" // of package repair
+	clientWrites  = "eval evalsha hset scan info"                   // when an entity type is opened: are there records, does the server evict?
+	clientRepair  = "scan hgetall hlen hscan sscan zscan time type" // of package repair
 	clientCluster = "asking cluster|slots command readonly"
 	clientReads6  = "eval evalsha" // where there is nothing that ends with _ro
 )
@@ -49,7 +49,7 @@ func (f aclFlags) commands() []string {
 		out = append(out, strings.Fields(clientWrites)...)
 	}
 	if !f.readOnly || f.verify {
-		out = append(out, strings.Fields(clientPasses)...)
+		out = append(out, strings.Fields(clientRepair)...)
 	}
 	if f.before7 {
 		out = slices.DeleteFunc(out, func(c string) bool { return strings.HasSuffix(c, "_ro") })

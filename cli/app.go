@@ -30,6 +30,7 @@ type App struct {
 
 	entities   []index.Declared
 	isTerminal func(any) bool
+	raceWrites int // of each contender of the demonstration
 }
 
 // New makes the tool for the entity types of a program, given as definitions: the tool makes the connection itself. With
@@ -39,7 +40,7 @@ type App struct {
 func New(entities ...index.Declared) *App {
 	a := &App{
 		Name: "lockstep", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
-		entities: entities, isTerminal: isTerminal,
+		entities: entities, isTerminal: isTerminal, raceWrites: raceWrites,
 	}
 	if len(entities) > 0 && len(os.Args) > 0 {
 		a.Name = filepath.Base(os.Args[0])

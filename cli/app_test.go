@@ -17,7 +17,7 @@ type account struct {
 	ID     string
 	Status string
 	Email  string
-	Seen   int64
+	Seen   int64 `json:",omitempty"`
 }
 
 func accounts(owner, name string) *index.Entity[account] {

@@ -1,5 +1,5 @@
-// Package cli is the command-line tool of Lockstep: load, get, put, delete, find and count records, take keys apart, print
-// the ACL rule of an entity type, and a demonstration.
+// Package cli is the command-line tool of Lockstep: load, get, put, delete, find, count and rank records; verify, repair and
+// build indexes; take keys apart, print the ACL rule of an entity type; a demonstration, and a benchmark.
 //
 // A program embeds it with the entity types that it declares, so that operators work with exactly its indexes and codecs:
 //
@@ -14,6 +14,9 @@
 //	0  fine
 //	1  a record was not found, refused or in conflict: the data is to blame
 //	2  wrong usage, a wrong schema file, or the work could not be done: no server, no permission, interrupted
+//
+// Once a pass of verify, repair or build has begun, the code is that of its report, a sum of: 1 findings are left or an index
+// is not ready, 2 it failed, 4 something was skipped, 8 it was stopped, 16 another run is active.
 //
 // Results go to standard output. Errors go to standard error, one line each, and name entity, id and index where they are
 // known; with --json each is an object {"error": "..."}.

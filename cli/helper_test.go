@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lockstep-go/lockstep/index"
@@ -34,6 +35,7 @@ type tool struct {
 	env      map[string]string
 	flags    []string // before every command
 	terminal bool
+	writes   int // of the race of the demonstration, 0 for as many as it has
 }
 
 // answer is what a command gave.
@@ -60,6 +62,9 @@ func (c *tool) input(stdin string, args ...string) answer {
 	a := New(c.entities...)
 	a.Name, a.Stdin, a.Stdout, a.Stderr = "lockstep", strings.NewReader(stdin), &out, &stderr
 	a.Getenv = func(name string) string { return c.env[name] }
+	if c.writes > 0 {
+		a.raceWrites = c.writes
+	}
 	if c.terminal {
 		a.isTerminal = func(stream any) bool { return stream != a.Stdin }
 	}
@@ -90,6 +95,23 @@ func (c *tool) refused(code int, args []string, texts ...string) answer {
 	}
 	require.NotEmpty(c.t, a.err, "%v", args)
 	return a
+}
+
+// opened is the entity type of the schema, as a program opens it.
+func (c *tool) opened() index.Opened {
+	c.t.Helper()
+	file := c.flags[slices.Index(c.flags, "-s")+1]
+	text, err := os.ReadFile(file)
+	require.NoError(c.t, err)
+	e, err := ReadSchema(file, text)
+	require.NoError(c.t, err)
+	o, err := redis.ParseURL(c.env[envRedis])
+	require.NoError(c.t, err)
+	rdb := redis.NewClient(o)
+	c.t.Cleanup(func() { _ = rdb.Close() })
+	opened, err := e.OpenErased(c.t.Context(), rdb)
+	require.NoError(c.t, err)
+	return opened
 }
 
 // write makes a file in a directory of its own.

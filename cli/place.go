@@ -198,7 +198,7 @@ func (r *rank) float(p *place, text string) error {
 		return r.wrong("the number "+shortened(text), "a number that a float64 holds")
 	}
 	p.number = f
-	if !strings.ContainsAny(text, ".eE") || math.Abs(f) > maxWhole {
+	if !strings.ContainsAny(text, ".eE") || math.Abs(f) >= maxWhole {
 		if i, err := strconv.ParseInt(text, 10, 64); err == nil && i >= -maxWhole && i <= maxWhole {
 			return nil
 		}

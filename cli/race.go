@@ -61,7 +61,7 @@ func (d *demo) race(c contender) (raceResult, error) {
 	ctx, stop := context.WithCancel(d.ctx)
 	defer stop()
 	var left, done, killed atomic.Int64
-	left.Store(raceWrites)
+	left.Store(int64(d.s.app.raceWrites))
 	failed := make(chan error, raceWriters)
 	var ready, all sync.WaitGroup
 	start := make(chan struct{})
@@ -103,7 +103,11 @@ func (d *demo) raceWriter(ctx context.Context, c contender, wait func(), left, d
 	}
 	defer rdb.Close()
 	life := &mortal{}
-	rdb.AddHook(life)
+	if cluster, ok := rdb.(*redis.ClusterClient); ok {
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(life) }) // a WATCH sees only these
+	} else {
+		rdb.AddHook(life)
+	}
 	w, err := c.writer(ctx, rdb)
 	if err != nil {
 		return err

@@ -25,8 +25,6 @@ type damage struct {
 	twoSets                           int // ids in more than one set
 }
 
-func (d damage) none() bool { return d == damage{} }
-
 // damage holds records and entries against each other, both ways.
 func (s stored) damage() damage {
 	var d damage

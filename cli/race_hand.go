@@ -16,13 +16,6 @@ func newByHand(owner, name string) byHand { return byHand{owner + ":" + name + "
 func (h byHand) record(id string) string { return h.prefix + "order:" + id }
 func (h byHand) status(of string) string { return h.prefix + "status:" + of }
 func (h byHand) totals() string          { return h.prefix + "total" }
-func (h byHand) keys() []string {
-	keys := []string{h.totals()}
-	for _, status := range raceStatuses {
-		keys = append(keys, h.status(status))
-	}
-	return keys
-}
 
 // current reads the record that is to be replaced; ok is false if there is none.
 func (h byHand) current(ctx context.Context, rdb redis.Cmdable, id string) (o order, ok bool, err error) {

@@ -75,7 +75,7 @@ func lockstep(d *demo) contender {
 func (d *demo) raceAll() error {
 	d.title("1  The race: %d writers on %d orders, kept in a set by status and in a sorted set by total", raceWriters, raceOrders)
 	d.say("  %d writes each way, one in %d a delete, one in %d by a client that is killed between two of its commands.",
-		raceWrites, raceDeletes, raceKills)
+		d.s.app.raceWrites, raceDeletes, raceKills)
 	d.say("  Afterwards every record, set and sorted set is read again and counted:\n")
 	g := grid{
 		header: []string{"each write is", "writes/s", "killed", "missing", "stale", "orphan", "wrong score", "ids in two sets"},

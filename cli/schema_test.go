@@ -40,8 +40,6 @@ func TestEveryMistakeInASchemaIsReportedWithItsLine(t *testing.T) {
 		{"version huge", 3, "version: 99999999999", []string{"3: version: "}},
 		{"id", 4, "id: [a]", []string{"4: id must be a text, not a list"}},
 		{"no id", 4, "", []string{"1: id is missing: it names the field"}},
-		{"ranked", 7, "  mag: {ranked: mag}", []string{"7: index mag: ranked indexes are not supported yet"}},
-		{"ranked too", 7, "  mag: {membership: mag, ranked: mag}", []string{"7: index mag: ranked indexes are not supported yet"}},
 		{"no kind", 7, "  mag: {fold: true}", []string{"7: index mag names no field"}},
 		{"both kinds", 7, "  mag: {membership: a, unique: b}", []string{"7: index mag is either membership or unique"}},
 		{"field number", 7, "  mag: {membership: 2018}", []string{`7: index mag: membership must be a text, not the number 2018: write "2018" in quotes`}},
@@ -103,7 +101,7 @@ func TestAGoodSchemaDeclaresWhatItSays(t *testing.T) {
 	require.Len(t, e.Definitions(), 2)
 	e, err = ReadSchema("s.yaml", []byte(schemaExample))
 	require.NoError(t, err, "the example of the help")
-	require.Len(t, e.Definitions(), 4)
+	require.Len(t, e.Definitions(), 8)
 	e, err = ReadSchema("s.yaml", []byte("owner: a\nentity: b\nversion: 2\nid: k\nlifetime: 90m\n"))
 	require.NoError(t, err, "an entity type without indexes")
 	require.Equal(t, 90*time.Minute, e.Lifetime())

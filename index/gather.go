@@ -1,6 +1,7 @@
 package index
 
 import (
+
 	"context"
 	"fmt"
 	"slices"
@@ -53,6 +54,7 @@ func (c *Collection[T]) submit(ctx context.Context, w *write) error {
 		c.apply(ctx, []*write{w})
 		return w.err
 	}
+	w.value = bytes.Clone(w.value) // a caller who leaves may use its bytes again while they wait
 	q := &gathered{write: w, ctx: ctx, done: make(chan struct{})}
 	w.ended = sync.OnceFunc(func() { close(q.done) })
 	g.queue = append(g.queue, q)

@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -99,6 +100,14 @@ func (r *Runner) send(ctx context.Context, name, text string, keys []string, arg
 		all = append(all, k)
 	}
 	all = append(all, args...)
+	if ctx.Done() != nil {
+		// A caller who leaves may use its bytes again while they are still on their way.
+		for i, a := range all {
+			if b, ok := a.([]byte); ok {
+				all[i] = bytes.Clone(b)
+			}
+		}
+	}
 	return r.process(ctx, all)
 }
 

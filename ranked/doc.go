@@ -9,5 +9,6 @@
 // trimmed is remembered as the floor. By it every page says whether it is complete: a page that trimming or deletion may
 // have shortened is flagged, never passed off as whole.
 //
-// Equal scores are ordered by id, byte by byte, in the direction of the query.
+// Equal scores are ordered by id, byte by byte, in the direction of the query, so every record has one place of its own: ties
+// share none. There is no call yet that tells the place of one record.
 package ranked

@@ -1,7 +1,6 @@
 package ranked_test
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -197,14 +196,3 @@ func about(t *testing.T, err error, id, ix string) {
 func score[S any](e entry[S]) S { return e.Score }
 
 func group[S any](e entry[S]) string { return e.Group }
-
-// errAny stands for errors whose cause does not matter.
-var errAny = errors.New("any")
-
-func ids(n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprintf("r%02d", i)
-	}
-	return out
-}

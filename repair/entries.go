@@ -44,15 +44,15 @@ func scoreMark(score float64) uint64 {
 	return math.Float64bits(score+0) * odd // -0 is 0
 }
 
-// readEntries reads the members of the declared indexes and the rows of the manifest.
+// readEntries reads the members of the declared indexes, and the rows of the manifest where they may be written again: what
+// is wrong with an entry shows without them.
 func (p *pass) readEntries(ctx context.Context) error {
 	rows, err := p.rdb.HLen(ctx, p.part.Manifest()).Result()
 	if err != nil {
 		return p.readError(ctx, p.part.Manifest(), err)
 	}
 	p.phase(Entries, rows)
-	p.rows = make(map[uint64]uint64, rows)
-	p.members = make(map[uint64]seen, 2*rows)
+	p.members = make(map[uint64]int32, 2*rows)
 	for i, k := range p.keys {
 		if err := p.place(k); err != nil {
 			return err
@@ -62,16 +62,15 @@ func (p *pass) readEntries(ctx context.Context) error {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
-	g.Go(func() error {
-		return p.scanManifest(gctx, func(id, row string) {
-			p.rows[p.mark("", id)] = p.rowMark(row)
-		})
-	})
+	if p.fix {
+		g.Go(func() error { return p.readRows(gctx) })
+	}
 	for from := 0; from < len(p.keys); from += keyBatch {
 		batch := p.keys[from:min(from+keyBatch, len(p.keys))]
 		g.Go(func() error {
 			return p.readKeys(gctx, batch, func(i int, k *indexKey, member string, score float64) {
-				p.members[p.mark(k.body, member)^scoreMark(score)] = seen{key: int32(from + i)} //nolint:gosec // fewer keys than 2^31
+				p.members[p.mark(k.body, member)^scoreMark(score)] = int32(len(p.seen)) //nolint:gosec // fewer members than 2^31
+				p.seen = append(p.seen, seen{key: int32(from + i)})                     //nolint:gosec // as above
 			})
 		})
 	}
@@ -94,6 +93,11 @@ func (p *pass) place(k *indexKey) (err error) {
 	k.d, k.current = p.current(k.body)
 	k.scored = k.current && k.d.kind != plan.Set
 	return nil
+}
+
+// readRows reads the manifest.
+func (p *pass) readRows(ctx context.Context) error {
+	return p.scanManifest(ctx, func(id, row string) { p.rows[p.mark("", id)] = p.rowMark(row) })
 }
 
 // rowMark is what a pass remembers of a row. A damaged one is equal to none.

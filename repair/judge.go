@@ -164,6 +164,9 @@ func (p *pass) outside(s *suspect, e plan.Placed, a answered, now time.Time) boo
 	case aged(d.bound, e.Score, now):
 		return true
 	case trimmed(d.bound, e, s.id, a.Floor):
+		if s.refill != "" {
+			return true // it is one
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if f := p.floors[e.Token.Body()]; f != nil {

@@ -14,20 +14,18 @@ import (
 
 // checkLeftovers looks for rows and members that no record has accounted for, and for what is none of Lockstep's.
 func (p *pass) checkLeftovers(ctx context.Context) error {
-	for _, m := range p.members {
+	for _, m := range p.seen {
 		if !m.used {
 			p.keys[m.key].open = true
 		}
 	}
-	rows := 0
-	for id := range p.rows {
-		if _, lives := p.living[id]; !lives {
-			rows++
-		}
+	rows, err := p.openRows(ctx)
+	if err != nil {
+		return err
 	}
 	open := readable(p.keys, func(k *indexKey) bool { return k.open })
 	p.phase(Leftovers, int64(rows+len(open)))
-	if rows > 0 && p.only == "" {
+	if rows > 0 {
 		if err := p.checkManifest(ctx); err != nil {
 			return err
 		}
@@ -42,6 +40,37 @@ func (p *pass) checkLeftovers(ctx context.Context) error {
 	}
 	p.phaseOver()
 	return nil
+}
+
+// openRows is how many rows no record has accounted for. Where rows are not read, their number tells whether to look.
+func (p *pass) openRows(ctx context.Context) (int, error) {
+	if p.only != "" {
+		return 0, nil
+	}
+	if !p.fix {
+		n, err := p.rdb.HLen(ctx, p.part.Manifest()).Result()
+		if err != nil {
+			return 0, p.readError(ctx, p.part.Manifest(), err)
+		}
+		if n == p.report.Records {
+			return 0, nil
+		}
+		if err := p.readRows(ctx); err != nil {
+			return 0, err
+		}
+		for id := range p.living {
+			if _, ok := p.rows[id]; !ok {
+				p.report.Rows++
+			}
+		}
+	}
+	rows := 0
+	for id := range p.rows {
+		if _, lives := p.living[id]; !lives {
+			rows++
+		}
+	}
+	return rows, nil
 }
 
 // checkManifest examines the rows whose record has not been met.
@@ -121,7 +150,7 @@ func (p *pass) checkKeyBatch(ctx context.Context, batch []*indexKey, known map[s
 			accepted[i] = true
 			return
 		}
-		if p.members[mark^scoreMark(score)].used {
+		if place, ok := p.members[mark^scoreMark(score)]; ok && p.seen[place].used {
 			return
 		}
 		t, id := k.entry(m)

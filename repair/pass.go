@@ -45,7 +45,8 @@ type pass struct {
 	reported  map[uint64]struct{} // findings
 	living    map[uint64]bool     // ids of records; true for those that the scan has given
 	rows      map[uint64]uint64   // id -> what its row lists
-	members   map[uint64]seen     // members of index keys with their scores
+	members   map[uint64]int32    // members of index keys with their scores -> place in seen
+	seen      []seen
 	judged    map[uint64]struct{} // members that have been looked at closely
 	conflicts []*conflict
 	blocked   map[string]bool // indexes that cannot become ready
@@ -102,7 +103,7 @@ func (p *pass) begin(c index.Opened) {
 		p.declared[d.Name] = declared{indexes[d.Name], kind, bounds[d.Name]}
 	}
 	p.living, p.judged = map[uint64]bool{}, map[uint64]struct{}{}
-	p.rows, p.members = map[uint64]uint64{}, map[uint64]seen{}
+	p.rows, p.members, p.seen = map[uint64]uint64{}, map[uint64]int32{}, nil
 	p.conflicts, p.blocked, p.built = nil, map[string]bool{}, 0
 	p.floors, p.keys, p.strangers, p.records, p.overflow = map[string]*floor{}, nil, nil, nil, false
 	p.report.Records, p.report.Entries = 0, 0

@@ -125,7 +125,7 @@ func (p *pass) checkBatch(ctx context.Context, batch []recordKey) error {
 			}
 			p.living[id] = true
 			p.report.Records++
-			rec.wrong = rec.wrong || p.rows[id] != rec.row
+			rec.wrong = rec.wrong || p.fix && p.rows[id] != rec.row
 		}
 		for j, e := range rec.entries {
 			if p.only != "" && e.Index != p.only {
@@ -165,7 +165,9 @@ func (p *pass) expect(rec recordKey, value string, there bool) scanned {
 	} else {
 		s.entries = entries
 	}
-	s.row = p.mark("row", plan.Join(plan.Tokens(s.entries)))
+	if p.fix {
+		s.row = p.mark("row", plan.Join(plan.Tokens(s.entries)))
+	}
 	s.marks = make([]uint64, len(s.entries))
 	for i, e := range s.entries {
 		score := 0.0
@@ -179,11 +181,8 @@ func (p *pass) expect(rec recordKey, value string, there bool) scanned {
 
 // account reports whether an entry is in order as far as was read. The caller holds mu.
 func (p *pass) account(rec *scanned, e plan.Placed, h uint64, now time.Time) bool {
-	if m, ok := p.members[h]; ok {
-		if !rec.wrong {
-			m.used = true
-			p.members[h] = m
-		}
+	if place, ok := p.members[h]; ok {
+		p.seen[place].used = p.seen[place].used || !rec.wrong
 		return true
 	}
 	d := p.declared[e.Index]

@@ -72,7 +72,8 @@ type Report struct {
 	// queries hide them. Run collects them.
 	Expired int64 `json:"expired"`
 	// Rows counts manifest rows that were lost, damaged or left over while the entries were as they should be. They are no
-	// findings: no query reads them. Run writes them again.
+	// findings: no query reads them. Run writes them again. Verify sees only rows that are lost or left over, and while
+	// others write, it counts some that are just being written.
 	Rows int64 `json:"rows"`
 
 	// NotReady are the declared indexes that do not answer queries, at the end of the pass.

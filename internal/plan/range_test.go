@@ -75,8 +75,14 @@ func TestScoresCompareAsNumbersHoweverTheyAreWritten(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"0.1", "0.10000000000000001", 0}, {"1e+20", "100000000000000000000", 0}, {"inf", "+inf", 0}, {"-inf", "-1e300", -1},
-		{"9", "10", -1}, {"-1", "-2", 1}, {"5e-324", "0", 1}, {"-0", "0", 0},
+		{"0.1", "0.10000000000000001", 0},
+		{"1e+20", "100000000000000000000", 0},
+		{"inf", "+inf", 0},
+		{"-inf", "-1e300", -1},
+		{"9", "10", -1},
+		{"-1", "-2", 1},
+		{"5e-324", "0", 1},
+		{"-0", "0", 0},
 	} {
 		require.Equal(t, c.want, plan.CompareScores(plan.Ranked, c.a, c.b), "%s and %s", c.a, c.b)
 		require.Equal(t, -c.want, plan.CompareScores(plan.Ranked, c.b, c.a), "%s and %s", c.b, c.a)

@@ -30,14 +30,18 @@ type historian struct {
 	number atomic.Int64
 	leave  bool // callers leave before they have their answer
 
-	callers, calls int // of one history; 4 and 6 by default
-	unknown        atomic.Int64
-	faults         int
+	callers, calls, ids int // of one history
+	kinds               []kind
+	unknown             atomic.Int64
+	faults              int
 }
 
-func newHistorian(t testing.TB, mutate func(redis.UniversalClient)) *historian {
+// mixed is what the callers of a history do.
+var mixed = []kind{put, put, put, update, update, create, replace, remove, get, get, one}
+
+func newHistorian(t testing.TB, mutate func(redis.UniversalClient), retry index.Retry) *historian {
 	s := redistest.Redis(t)
-	h := &historian{t: t, proxy: redistest.NewProxy(t, s), callers: 4, calls: 6}
+	h := &historian{t: t, proxy: redistest.NewProxy(t, s), callers: 4, calls: 6, ids: historyIDs, kinds: mixed}
 	client := func() redis.UniversalClient {
 		rdb := h.proxy.Client(t, func(o *redis.UniversalOptions) {
 			o.MinRetryBackoff, o.MaxRetryBackoff = 50*time.Microsecond, time.Millisecond
@@ -47,8 +51,8 @@ func newHistorian(t testing.TB, mutate func(redis.UniversalClient)) *historian {
 		}
 		return rdb
 	}
-	h.w = newWorld(t, s, client())
-	gathering, err := index.Open(t.Context(), client(), things, index.OpenOptions{Retry: patient, DirectWrites: 1})
+	h.w = newWorld(t, s, client(), index.OpenOptions{Retry: retry})
+	gathering, err := index.Open(t.Context(), client(), things, index.OpenOptions{Retry: retry, DirectWrites: 1})
 	require.NoError(t, err)
 	h.cs = []*index.Collection[thing]{h.w.c, gathering}
 	return h
@@ -75,6 +79,17 @@ func strike(seed uint64) redistest.Decide {
 	}
 }
 
+// losing is a decision that loses one reply in four.
+func losing(seed uint64) redistest.Decide {
+	r := random(seed)
+	return func(int, string) redistest.Fault {
+		if r.IntN(4) == 0 {
+			return redistest.Fault{Kind: redistest.CutAfter}
+		}
+		return redistest.Fault{}
+	}
+}
+
 // run plays one history and gives an error if no order of its calls explains it.
 func (h *historian) run(seed uint64) error {
 	prefix := fmt.Sprintf("h%d-", h.number.Add(1))
@@ -91,8 +106,8 @@ func (h *historian) run(seed uint64) error {
 			c := h.cs[caller%len(h.cs)]
 			for range h.calls {
 				in := asked{
-					kind:  []kind{put, put, put, update, update, create, replace, remove, get, get, one}[r.IntN(11)],
-					id:    r.IntN(historyIDs),
+					kind:  h.kinds[r.IntN(len(h.kinds))],
+					id:    r.IntN(h.ids),
 					stamp: int(stamps.Add(1)),
 					code:  max(0, r.IntN(historyCodes+2)-1),
 				}
@@ -228,13 +243,13 @@ func (h *historian) histories(t *testing.T, short, long, share int) {
 // TestConcurrentCallersUnderFaultsSeeOneOrderOfEverything checks that some order of the calls of each history explains every
 // answer: per record, and for the unique values over all records. A seed repeats the calls and the faults, not the timing.
 func TestConcurrentCallersUnderFaultsSeeOneOrderOfEverything(t *testing.T) {
-	newHistorian(t, nil).histories(t, 300, 8000, 25)
+	newHistorian(t, nil, patient).histories(t, 300, 8000, 25)
 }
 
 // TestCallersWhoLeaveAreToldTheTruthAboutTheirWrites is the same with callers who give up in the middle of a call: what they
 // call unknown may happen at any later time, and what they call not sent never does.
 func TestCallersWhoLeaveAreToldTheTruthAboutTheirWrites(t *testing.T) {
-	h := newHistorian(t, nil)
+	h := newHistorian(t, nil, patient)
 	h.leave = true
 	h.histories(t, 100, 2000, 10)
 }

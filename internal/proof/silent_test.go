@@ -211,3 +211,44 @@ func TestACallThatWasLeftEndsWithTheReadTimeout(t *testing.T) {
 		return !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "lockstep/lua.Await")
 	}, 5*time.Second, 10*time.Millisecond)
 }
+
+// TestACallerWhoLeftMayUseItsBytesAgain has a codec that hands out the bytes of the record itself. The caller leaves while its
+// write waits, and uses them for something else.
+func TestACallerWhoLeftMayUseItsBytesAgain(t *testing.T) {
+	s := redistest.Redis(t)
+	p := redistest.NewProxy(t, s)
+	rdb := p.Client(t, func(o *redis.UniversalOptions) { o.ContextTimeoutEnabled = false })
+	raw := index.Define("acme", "raw", index.Options[[]byte]{
+		ID: func([]byte) string { return "i0" }, Version: 1, Lifetime: index.Forever,
+		Codec: index.Codec[[]byte]{
+			Encode: func(rec []byte) ([]byte, error) { return rec, nil },
+			Decode: func(_ string, b []byte) ([]byte, error) { return b, nil },
+		},
+	})
+	newWorld(t, s, rdb) // for its scripts
+	c, err := index.Open(t.Context(), rdb, raw, index.OpenOptions{DirectWrites: 1, Retry: patient})
+	require.NoError(t, err)
+	p.Inject(redistest.Writes, func(n int, _ string) redistest.Fault {
+		if n > 2 {
+			return redistest.Fault{}
+		}
+		return redistest.Fault{Kind: redistest.Delay, For: time.Duration(n) * 2 * patience}
+	})
+	// Both wait for the first call and then share the next. It writes one of them, as they have one id, and is held up.
+	first, stays := make(chan error, 1), make(chan error, 1)
+	go func() { first <- c.Put(context.Background(), []byte("first")) }()
+	require.Eventually(t, func() bool { n, _ := p.Seen(); return n == 1 }, 5*time.Second, 100*time.Microsecond)
+	go func() { stays <- c.Put(context.Background(), []byte("stays")) }()
+	require.Eventually(t, func() bool {
+		stacks := make([]byte, 1<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), ".submit(") == 2
+	}, time.Second, time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	mine := []byte("mine")
+	require.ErrorIs(t, c.Put(ctx, mine), index.ErrUnknown)
+	copy(mine, "XXXX")
+	require.NoError(t, <-first)
+	require.NoError(t, <-stays)
+	require.Eventually(t, func() bool { got, err := c.Get(t.Context(), "i0"); return err == nil && string(got) == "mine" }, 5*time.Second, time.Millisecond)
+}

@@ -1,0 +1,132 @@
+package proof
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// mutants are the safeguards of the write path, each taken out. docs/proof.md has the table.
+var mutants = []mutant{
+	{
+		name: "a row with our write id means applied",
+		old:  "if row and sub(row, 1, 8) == ARGV[a + 1] then return 2 end", catch: bySweep, runs: 5,
+	},
+	{
+		name: "a repeat is refused where the row is newer than what was seen",
+		old:  "if tonumber(string.match(row, '^%d+', 9)) > floor then return {'unknown'} end", new: "row = row", catch: byLostReplies, runs: 1000,
+	},
+	{
+		name: "a repeat is refused where something was deleted since",
+		old:  "dels > floor then", new: "false then", catch: byLostReplies, runs: 1000,
+	},
+	{
+		name: "a repeat is refused where the server lost writes",
+		old:  "if seq < floor then return {'unknown'} end", catch: byScene(sceneRollback), runs: 1,
+	},
+	{
+		name: "a repeat says that it is one",
+		hook: rewrite(func(ctx context.Context, args []any, seen int) redis.Cmder {
+			args = slices.Clone(args)
+			args[seen] = ""
+			return resent{redis.NewCmd(ctx, args...)}
+		}),
+		catch: byHistory, runs: 1000,
+	},
+	{
+		name: "the client never repeats by itself",
+		hook: rewrite(func(ctx context.Context, args []any, _ int) redis.Cmder {
+			return redis.NewCmd(ctx, args...)
+		}),
+		catch: byHistory, runs: 1000,
+	},
+	{
+		name: "a condition on the write id",
+		old:  "if not row or sub(row, 1, 8) ~= sub(cond, 2) then return {'changed'} end", new: "row = row", catch: byHistory, runs: 100,
+	},
+	{
+		name: "a condition on the bytes of a record without a row",
+		old:  "redis.sha1hex(call('GET', KEYS[k])) ~= sub(cond, 2, 41)", new: "false", catch: byScene(sceneLostRowMoves), runs: 1,
+	},
+	{
+		name: "create wants no record",
+		old:  "if alive then return {'exists'} end", catch: byModel, runs: 5,
+	},
+	{
+		name: "replace wants a record",
+		old:  "elseif mode == 'R' then\n    if not alive then return {'missing'} end", new: "elseif mode == 'R' then", catch: byModel, runs: 5,
+	},
+	{
+		name: "whether a record exists is asked of its key",
+		old:  "local alive = t == 'string'", new: "local alive = not not row", catch: byModel, runs: 5,
+	},
+	{
+		name: "what is left of a record is collected only if it is gone",
+		old:  "if alive then return {'alive'} end", catch: byModel, runs: 5,
+	},
+	{
+		name: "the row names no entry that the plan leaves out",
+		old:  "not covered(entries, ARGV[a + 4], ARGV[a + 5]) then", new: "false then", catch: byModel, runs: 5,
+	},
+	{
+		name: "a record whose row is lost is planned from its bytes",
+		old:  "elseif alive and not by_value then", new: "elseif false then", catch: byModel, runs: 20,
+	},
+	{
+		name: "a unique value has one holder",
+		old:  "if holder and holder ~= id then", new: "if false then", catch: byModel, runs: 5,
+	},
+	{
+		name: "a claim made earlier in a batch counts",
+		old:  "claimed[ARGV[o + 1] + 0] = id", catch: byModel, runs: 30,
+	},
+	{
+		name: "the type of each index key is asked first",
+		old:  "if found ~= 'none' and found ~= wanted[ARGV[o]] then return {'type', e, found} end", catch: byModel, runs: 10,
+	},
+	{
+		name: "the type of a record's key is asked first",
+		old:  "if t ~= 'none' and t ~= 'string' then return {'type', k, t} end", catch: byScene(sceneForeignRecord), runs: 1,
+	},
+	{
+		name: "the first write is one that a full server refuses",
+		old:  "return decimal(call('HINCRBY', meta, 'seq', 1))", new: "return decimal(call('HGET', meta, 'seq') + 1)", catch: byScene(sceneFullServer), runs: 1,
+	},
+	{
+		name: "a call that only deletes begins with a write that a full server allows",
+		old:  "if puts == 0 then call('HDEL', meta, '') end", catch: byScene(sceneFullServer), runs: 1,
+	},
+	{
+		name:  "entries that have not changed are written again",
+		old:   "for o = 13, expired and 0 or last, 3 do",
+		new:   "for o = 13, (expired or row and find(row, '\\n', 9, true) and sub(row, find(row, '\\n', 9, true) + 1) == ARGV[9]) and 0 or last, 3 do",
+		catch: byModel, runs: 20,
+	},
+	{
+		name: "an update keeps the lifetime",
+		old:  "call('SET', KEYS[k], value, 'KEEPTTL')", new: "call('SET', KEYS[k], value)", catch: byScene(sceneLifetime), runs: 1,
+	},
+	{
+		name: "what is trimmed raises the floor",
+		old:  "call('HSET', KEYS[4], ARGV[t + 1], decimal(count + 1) .. ' ' .. score .. ' ' .. member)", catch: byModel, runs: 5,
+	},
+	{
+		name: "the floor never falls by itself",
+		old:  "if not old or beats(best[2], best[1], score, member, top) then score, member = best[2], best[1] end", new: "score, member = best[2], best[1]", catch: byTrims, runs: 200,
+	},
+	{
+		name: "a generation that is too old is refused",
+		old:  "if generation + 0 < min + 0 then return {'schema', min} end", catch: byScene(sceneOldGeneration), runs: 1,
+	},
+	{
+		name: "a partition that began anew is another one",
+		old:  "if epoch ~= known or generation + 0 > newest + 0 then return {'meta'} end",
+		new:  "if generation + 0 > newest + 0 then return {'meta'} end", catch: byScene(sceneBeganAnew), runs: 1,
+	},
+}
+
+// resent is a command that only its caller repeats.
+type resent struct{ *redis.Cmd }
+
+func (resent) NoRetry() bool { return true }
