@@ -1,7 +1,7 @@
 package index
 
 import (
-
+	"bytes"
 	"context"
 	"fmt"
 	"slices"

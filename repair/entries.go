@@ -19,12 +19,12 @@ import (
 type indexKey struct {
 	key     string
 	parsed  key.Parsed
+	at      int32 // its place among the keys
 	body    string
 	d       declared
 	current bool // of a declared index in its generation
 	scored  bool // a ZSET
-	foreign bool // something else sits there
-	open    bool // it has members that no record has accounted for
+	open    bool // it has members that no record has accounted for, or something else sits there
 }
 
 // seen is a member of an index key, as the entries were read.
@@ -53,24 +53,26 @@ func (p *pass) readEntries(ctx context.Context) error {
 	}
 	p.phase(Entries, rows)
 	p.members = make(map[uint64]int32, 2*rows)
+	var current []*indexKey
 	for i, k := range p.keys {
 		if err := p.place(k); err != nil {
 			return err
 		}
-		k.open = !k.current
-		p.keys[i] = k
+		k.at = int32(i) //nolint:gosec // fewer keys than 2^31
+		if k.open = !k.current; k.current {
+			current = append(current, k)
+		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	if p.fix {
 		g.Go(func() error { return p.readRows(gctx) })
 	}
-	for from := 0; from < len(p.keys); from += keyBatch {
-		batch := p.keys[from:min(from+keyBatch, len(p.keys))]
+	for batch := range slices.Chunk(current, keyBatch) {
 		g.Go(func() error {
-			return p.readKeys(gctx, batch, func(i int, k *indexKey, member string, score float64) {
+			return p.readKeys(gctx, batch, func(_ int, k *indexKey, member string, score float64) {
 				p.members[p.mark(k.body, member)^scoreMark(score)] = int32(len(p.seen)) //nolint:gosec // fewer members than 2^31
-				p.seen = append(p.seen, seen{key: int32(from + i)})                     //nolint:gosec // as above
+				p.seen = append(p.seen, seen{key: k.at})
 			})
 		})
 	}
@@ -145,7 +147,7 @@ func (p *pass) scanManifest(ctx context.Context, give func(id, row string)) erro
 }
 
 // readKeys gives the members of index keys, under the lock: first pages together, further ones key by key. A key of another
-// type is marked foreign and given no members.
+// type is left open and gives no members.
 func (p *pass) readKeys(ctx context.Context, batch []*indexKey, give func(i int, k *indexKey, member string, score float64)) error {
 	pages, err := p.ask(ctx, func(pipe redis.Pipeliner) {
 		for _, k := range batch {
@@ -156,13 +158,10 @@ func (p *pass) readKeys(ctx context.Context, batch []*indexKey, give func(i int,
 		return err
 	}
 	for i, k := range batch {
-		if !k.current && k.open && k.foreign {
-			continue
-		}
 		for page := pages[i].(*redis.ScanCmd); ; {
 			members, cursor, err := page.Result()
 			if wrongType(err) {
-				k.foreign, k.open = true, true
+				k.open = true
 				break
 			}
 			if err != nil {
@@ -213,9 +212,4 @@ func (p *pass) readError(ctx context.Context, k string, err error) error {
 		return p.mustBe(ctx, k)
 	}
 	return lua.Judge(err)
-}
-
-// readable leaves out the keys whose members are not asked for.
-func readable(keys []*indexKey, want func(*indexKey) bool) []*indexKey {
-	return slices.DeleteFunc(slices.Clone(keys), func(k *indexKey) bool { return !want(k) })
 }

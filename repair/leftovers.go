@@ -23,7 +23,7 @@ func (p *pass) checkLeftovers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open := readable(p.keys, func(k *indexKey) bool { return k.open })
+	open := slices.DeleteFunc(slices.Clone(p.keys), func(k *indexKey) bool { return !k.open })
 	p.phase(Leftovers, int64(rows+len(open)))
 	if rows > 0 {
 		if err := p.checkManifest(ctx); err != nil {
@@ -138,7 +138,7 @@ func (p *pass) checkKeyBatch(ctx context.Context, batch []*indexKey, known map[s
 		case kind != "set" && kind != "zset", k.current && k.scored != (kind == "zset"):
 			p.emit(found{Finding{Kind: Foreign, Index: k.parsed.Index, Key: k.key, Detail: "a " + kind}, ""})
 		default:
-			k.scored, k.foreign = kind == "zset", false
+			k.scored = kind == "zset"
 			fits = append(fits, k)
 		}
 	}
