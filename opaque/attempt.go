@@ -144,13 +144,10 @@ func (a *attempt) enter(ctx context.Context, env *envelope, places []place) erro
 // give ends an attempt that has certainly not committed and never will, because its swap was not sent or has failed: it
 // takes back what it wrote. What it cannot take back does no harm. It returns why.
 func (a *attempt) give(ctx context.Context, why error) error {
-	if !a.base.live && a.c.keeps(withdrawFirst) && a.c.keeps(recordFirst) && !a.withdraw(ctx) {
+	if !a.base.live && a.c.keeps(recordFirst) && !a.withdraw(ctx) {
 		return why
 	}
 	a.removeAdded(ctx)
-	if !a.base.live && !a.c.keeps(withdrawFirst) {
-		a.withdraw(ctx)
-	}
 	return why
 }
 

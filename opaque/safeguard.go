@@ -33,8 +33,6 @@ const (
 	releaseByToken
 	// deleteByToken: a record is deleted by the token under which it was read.
 	deleteByToken
-	// withdrawFirst: a create that gives up removes its pending record before its claims.
-	withdrawFirst
 	// freshWriteID: every attempt has a write id of its own.
 	freshWriteID
 	// checkOnRead: a query believes the record and not the list.

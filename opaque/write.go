@@ -108,7 +108,7 @@ func (a *attempt) checkNew(to state) error {
 func (a *attempt) reserve(ctx context.Context) error {
 	c := a.c
 	a.base = &envelope{
-		rev: a.wid, last: a.wid, generation: a.s.generation, id: a.id, expires: c.o.now().Add(c.o.PendingLifetime),
+		rev: a.wid, last: a.wid, generation: a.s.generation, id: a.id, expires: c.o.now().Add(c.o.PendingLifetime).Truncate(time.Millisecond),
 	}
 	if !c.keeps(recordFirst) {
 		return nil

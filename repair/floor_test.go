@@ -176,10 +176,9 @@ func TestAnIndexWhoseBoundWasTakenAwayIsFilledUp(t *testing.T) {
 	}
 }
 
-// visit is a record whose index is a window in time.
 func TestARecordOutsideTheWindowOfItsIndexIsNotMissing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		recent := ranked.New("recent", func(i item) time.Time { return time.UnixMicro(i.Serial) }, ranked.MaxAge(time.Hour), ranked.Keep(5), ranked.Slack(0))
+		recent := ranked.New("recent", func(i item) time.Time { return time.UnixMicro(i.Serial) }, ranked.MaxAge(time.Hour))
 		c, rdb := open(t, s, define(index.Forever, recent))
 		now := time.Now()
 		for i := range 12 {

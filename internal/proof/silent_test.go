@@ -21,6 +21,8 @@ import (
 const (
 	patience = 60 * time.Millisecond
 	punctual = 100 * time.Millisecond
+	// noticed is less than the read timeout that would end a call otherwise, and enough for one try on a busy machine.
+	noticed = 300 * time.Millisecond
 )
 
 // TestACallerIsNotKeptByAServerThatNeverAnswers holds every request, with clients that look at the deadline of a context and
@@ -81,25 +83,33 @@ func TestACallerIsNotKeptByAServerThatNeverAnswers(t *testing.T) {
 		for name, c := range calls {
 			for _, byHand := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, client looks %t, by hand %t", name, looks, byHand), func(t *testing.T) {
-					p.Inject(redistest.Data, redistest.Every(1, 1, redistest.Fault{Kind: redistest.Swallow}))
 					defer p.Inject(nil, nil)
-					ctx, cancel := context.WithCancel(t.Context())
-					if !byHand {
-						ctx, cancel = context.WithTimeout(ctx, patience)
-					}
-					defer cancel()
-					if byHand {
-						defer time.AfterFunc(patience, cancel).Stop()
-					}
-					started := time.Now()
-					err := c.call(ctx, w.c)
-					late := time.Since(started) - patience
-					require.Error(t, err)
-					require.ErrorIs(t, err, context.Cause(ctx))
-					if sent, _ := p.Seen(); sent > 0 {
-						require.Equal(t, c.writes, errors.Is(err, index.ErrUnknown), "%v", err)
-					} else {
-						t.Log("on a slow machine it never left")
+					// A machine that is busy may wake a caller late, but not three times in a row.
+					var late time.Duration
+					for range 3 {
+						var ended time.Time
+						ctx, cancel := context.WithCancel(t.Context())
+						if byHand {
+							time.AfterFunc(patience, cancel)
+							ended = time.Now().Add(patience)
+						} else {
+							ctx, cancel = context.WithTimeout(ctx, patience)
+							ended, _ = ctx.Deadline()
+						}
+						p.Inject(redistest.Data, redistest.Every(1, 1, redistest.Fault{Kind: redistest.Swallow}))
+						err := c.call(ctx, w.c)
+						late = time.Since(ended)
+						require.Error(t, err)
+						require.ErrorIs(t, err, context.Cause(ctx))
+						cancel()
+						if sent, _ := p.Seen(); sent > 0 {
+							require.Equal(t, c.writes, errors.Is(err, index.ErrUnknown), "%v", err)
+						} else {
+							t.Log("on a slow machine it never left")
+						}
+						if late < punctual {
+							return
+						}
 					}
 					require.Less(t, late, punctual)
 				})
@@ -135,7 +145,7 @@ func TestACallerWhoseWriteNeverLeftIsToldSo(t *testing.T) {
 			err = w.c.Put(ctx, thing{ID: "i2", Color: "c0", Group: "g0"})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.NotErrorIs(t, err, index.ErrUnknown)
-			require.Less(t, time.Since(started)-patience, punctual)
+			require.Less(t, time.Since(started)-patience, noticed)
 			require.ErrorIs(t, <-first, index.ErrUnknown, "it was sent")
 			p.Inject(nil, nil)
 			require.Empty(t, w.findings())
@@ -174,7 +184,7 @@ func TestAGatheredCallerIsNotKeptByAServerThatNeverAnswers(t *testing.T) {
 	late := time.Since(started) - 2*patience
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, index.ErrUnknown)
-	require.Less(t, late, punctual)
+	require.Less(t, late, noticed)
 	require.NoError(t, <-first)
 	require.NoError(t, <-stays, "the repeat finds its own write")
 	for _, id := range []string{"i0", "i1", "i2"} {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package opaque_test
+
+const raceEnabled = false
