@@ -57,10 +57,10 @@ var graph = map[string][]string{
 	"migrate": {"index", "lua", "key", "internal/plan", goRedis, xSync, xTime},
 
 	"opaque":             {"index", "lua", "key", "internal/plan", xSync, xTime},
-	"opaque/rediskv":     {"opaque", goRedis},
+	"opaque/rediskv":     {"opaque", "key", goRedis},
 	"opaque/memcachekv":  {"opaque", "key"},
-	"opaque/memkv":       {"opaque"},
-	"opaque/opaquetest":  {"opaque", testify},
+	"opaque/memkv":       {"opaque", "key"},
+	"opaque/opaquetest":  {"opaque", "key", testify},
 	"internal/redistest": {goRedis, xSync, modMiniredis, testify, rapid, porcupine, goleak},
 	"internal/proof":     {}, // tests only
 	"internal/quakes":    {},

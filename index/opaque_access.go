@@ -108,8 +108,10 @@ func (e *Entity[T]) Exact(c Condition[T]) (index string, values []key.Value, err
 	}
 	name := q.cond.index.Name()
 	if known, ok := e.index(name); !ok || known != q.cond.index {
-		return "", nil, &Error{Op: "find", Entity: e.String(), Index: name,
-			Err: fmt.Errorf("%w: the index is not one of %s", ErrInvalid, e)}
+		return "", nil, &Error{
+			Op: "find", Entity: e.String(), Index: name,
+			Err: fmt.Errorf("%w: the index is not one of %s", ErrInvalid, e),
+		}
 	}
 	return name, q.cond.values, nil
 }

@@ -86,7 +86,7 @@ func (a *attempt) run(ctx context.Context, to state) error {
 	case settled(err):
 		return a.give(ctx, err)
 	default:
-		if err := a.settle(ctx, env, err); err != nil {
+		if err := a.settle(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -221,7 +221,7 @@ func (c *core) dropEntry(ctx context.Context, p place, dead entry) {
 
 // settle finds out what became of a commit whose reply was lost. Nil: it has happened. errAgain: it has not and never will.
 // Otherwise ErrUnknown: it may have happened, or may happen yet if the store cannot be reached now.
-func (a *attempt) settle(ctx context.Context, want *envelope, cause error) error {
+func (a *attempt) settle(ctx context.Context, cause error) error {
 	c := a.c
 	unknown := &UnknownError{ID: a.id, WriteID: a.wid, Err: cause}
 	for n := range c.o.Attempts {

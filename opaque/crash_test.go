@@ -50,8 +50,12 @@ func crashes() []crashed {
 // After a crash behind any step a reader, a second writer and a scrub come along, in each order.
 func TestACrashBehindAnyStepLeavesNothingThatAnybodyTripsOver(t *testing.T) {
 	orders := [][]string{
-		{"read", "write", "scrub"}, {"read", "scrub", "write"}, {"write", "read", "scrub"},
-		{"write", "scrub", "read"}, {"scrub", "read", "write"}, {"scrub", "write", "read"},
+		{"read", "write", "scrub"},
+		{"read", "scrub", "write"},
+		{"write", "read", "scrub"},
+		{"write", "scrub", "read"},
+		{"scrub", "read", "write"},
+		{"scrub", "write", "read"},
 	}
 	eachServer(t, func(t *testing.T, connect func() opaque.KV) {
 		kv, tried := connect(), 0

@@ -145,12 +145,12 @@ func (p *pass) live(ctx context.Context, k, id string, env *envelope) (again boo
 	rec, err := c.entity.DecodeOf(id, env.body)
 	if err != nil {
 		p.report.add(Finding{Kind: Undecodable, ID: id})
-		return false, nil
+		return false, nil //nolint:nilerr // reported as a finding
 	}
 	want, err := c.placesOf(p.s, id, rec)
 	if err != nil {
 		p.report.add(Finding{Kind: Undecodable, ID: id})
-		return false, nil
+		return false, nil //nolint:nilerr // reported as a finding
 	}
 	if !sameMarks(env.marks, want) || env.generation != p.s.generation {
 		f := Finding{Kind: Outdated, ID: id}
@@ -246,7 +246,7 @@ func (p *pass) list(ctx context.Context, at place) error {
 	entries, err := entriesOf(at, item.Value)
 	if err != nil {
 		p.report.add(Finding{Kind: Undecodable, Index: at.index, Value: valueOf(at.body)})
-		return nil
+		return nil //nolint:nilerr // reported as a finding
 	}
 	for _, e := range entries {
 		p.report.Entries++

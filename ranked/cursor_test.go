@@ -120,7 +120,8 @@ func TestEveryRecordThatLivesThroughThePagingIsSeenExactlyOnce(t *testing.T) {
 			if descending {
 				o = ix.Top(size)
 			}
-			for {
+			for pages := 0; ; pages++ {
+				require.Less(t, pages, 200, "seed %d, round %d: the pages do not end", seed, round)
 				p := st.page(o)
 				for _, item := range p.Items {
 					if _, ok := stays[item.ID]; ok {

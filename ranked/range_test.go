@@ -185,6 +185,7 @@ func TestAPageIsFilledUpWhereRecordsHaveVanishedOrMoved(t *testing.T) {
 		for _, size := range []int{1, 2, 3, 7, 20} {
 			o, got := x.Bottom(size), []string{}
 			for {
+				require.LessOrEqual(t, len(got), len(want), "the pages do not end")
 				p := st.page(o)
 				got = append(got, idsOf(p)...)
 				if p.Next == "" {

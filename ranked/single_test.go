@@ -154,6 +154,7 @@ func (m *machine) pages(t *rapid.T) {
 		page, err := m.c.Top(m.ctx, o, conditions...)
 		require.NoError(t, err)
 		got = append(got, idsOf(page)...)
+		require.LessOrEqual(t, len(got), len(m.live), "pages of %v repeat themselves", a)
 		complete = complete && page.Complete
 		if complete {
 			all := a
