@@ -16,6 +16,7 @@ test: ## vet, format check and every test under the race detector (installs the 
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory fmt-check
 	go test -race -count=1 -timeout 20m ./...
+	go test -count=1 -timeout 20m -run 'NoSchedule|TheSimulator' ./opaque
 
 vet: ## go vet
 	go vet ./...

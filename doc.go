@@ -23,7 +23,8 @@
 //	index         define an entity type, open it on a client, write and query: begin here
 //	membership    indexes by exact value: plain, sparse, multi-valued, unique
 //	ranked        indexes by order: top-N, ranges, groups, trimmed on write
-//	repair        verify, repair and build indexes
+//	repair        verify, repair and build indexes, sweep what has expired
+//	opaque        the same declaration on stores that only hand bytes back
 //	key           makes and takes apart every key; useful alone
 //	lua           the scripts and their typed wrappers; no other package sends one
 //	indextest     servers and checks for the tests of a program that uses the library
