@@ -263,13 +263,6 @@ local function fresh_row(a, counter)
   return row
 end
 
--- A score as a number: infinities have a spelling of their own.
-local function number(score)
-  if score == 'inf' or score == '+inf' then return math.huge end
-  if score == '-inf' then return -math.huge end
-  return tonumber(score)
-end
-
 -- The order of bytes, which is that of members with one score. Lua's own comparison follows the locale.
 local function before(x, y)
   local size = math.min(#x, #y)

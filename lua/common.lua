@@ -26,3 +26,10 @@ local function clock()
   local t = redis.call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
+
+-- A score as a number: infinities have a spelling of their own, and not every Lua reads an exponent without a point.
+local function number(score)
+  if score == 'inf' or score == '+inf' then return math.huge end
+  if score == '-inf' then return -math.huge end
+  return tonumber(score) or tonumber((string.gsub(score, 'e', '.0e', 1)))
+end

@@ -47,7 +47,7 @@ for from = 1, #ids, 1000 do
   if due['err'] then return typed(2, 'zset', due) end
   for i = from, to do
     local at = due[i - from + 1]
-    if at and tonumber(at) < now then
+    if at and number(at) < now then
       reply[3] = reply[3] + 1
     else
       reply[#reply + 1] = ids[i]

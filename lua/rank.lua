@@ -76,7 +76,7 @@ if ARGV[10] ~= '' then
   local t = redis.call('TIME')
   local oldest = math.floor((t[1] * 1000000 + t[2] - ARGV[10]) / ARGV[11])
   -- What was trimmed is out of the window by now, all of it.
-  local best = floor and tonumber(string.match(floor, '^%d+ (%S+)'))
+  local best = floor and number(string.match(floor, '^%d+ (%S+)'))
   if best and best < oldest then floor = false end
   low = math.max(low, redis.call('ZCOUNT', key, '-inf', '(' .. string.format('%.0f', oldest)))
 end
@@ -164,7 +164,7 @@ while low < high and taken < limit do
   end
   for i = 1, #page, 2 do
     local at = notes and notes[(i + 1) / 2]
-    if at and tonumber(at) < now then
+    if at and number(at) < now then
       reply[3] = reply[3] + 1
     else
       reply[#reply + 1] = page[i]

@@ -2,6 +2,7 @@ package ranked_test
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -186,6 +187,23 @@ func TestTheZeroTimeHasNoEntryAndTheRecordKeepsItsOwnPrecision(t *testing.T) {
 		for _, cond := range []index.Cond[entry[time.Time]]{by.AtLeast(time.Time{}), nano.Below(time.Time{})} {
 			_, err := st.Count(t.Context(), cond)
 			require.ErrorIs(t, err, index.ErrInvalid)
+		}
+	})
+}
+
+// TestATrimComparesScoresThatAreWrittenWithAnExponent trims twice, so that the second floor is held against the first. The Lua of
+// the embedded server does not read "5e-324" or "1e+300" by itself.
+func TestATrimComparesScoresThatAreWrittenWithAnExponent(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		for _, scores := range [][]float64{{1e300, 5e-324, -1e300}, {5e-324, 0, 1e300}, {math.Inf(-1), 1e21, -5e-324}} {
+			s.Flush(t)
+			by := ranked.New("rank", score[float64], ranked.Keep(1), ranked.Slack(0))
+			st := open(t, s, floats, by)
+			for n, f := range scores {
+				st.put(entry[float64]{ID: fmt.Sprint("r", n), Score: f})
+			}
+			best := slices.Max(scores)
+			require.Equal(t, []string{fmt.Sprint("r", slices.Index(scores, best))}, st.whole(by.Top(1)))
 		}
 	})
 }
