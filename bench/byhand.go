@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockstep-go/lockstep/internal/primaries"
 )
 
 // byHand keeps the same records with plain commands. Its keys are as long as those of the library.
@@ -122,7 +124,7 @@ func (h byHand) newest(ctx context.Context, n int64) ([]item, error) {
 func (h byHand) readAll(ctx context.Context) (int, error) {
 	n := 0
 	indexKeys := h.prefix + "-"
-	err := eachPrimary(ctx, h.rdb, func(node redis.Cmdable) error {
+	err := primaries.Each(ctx, h.rdb, func(ctx context.Context, node redis.Cmdable) error {
 		for cursor := uint64(0); ; {
 			keys, next, err := node.Scan(ctx, cursor, h.prefix+"*", scanCount).Result()
 			if err != nil {

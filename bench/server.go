@@ -6,34 +6,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockstep-go/lockstep/internal/primaries"
 )
 
 const scanCount = 1000
 
-// eachPrimary calls fn for every primary of a cluster, or once for a single server, one after another.
-func eachPrimary(ctx context.Context, rdb redis.UniversalClient, fn func(redis.Cmdable) error) error {
-	cluster, ok := rdb.(*redis.ClusterClient)
-	if !ok {
-		return fn(rdb)
-	}
-	var one sync.Mutex
-	return cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		one.Lock()
-		defer one.Unlock()
-		return fn(node)
-	})
-}
-
 // info sums the numbers of some fields of INFO over the servers; ok is false where one does not tell them.
 func info(ctx context.Context, rdb redis.UniversalClient, section string, fields ...string) (sum float64, ok bool) {
 	found := 0
-	primaries := 0
-	err := eachPrimary(ctx, rdb, func(node redis.Cmdable) error {
-		primaries++
+	servers := 0
+	err := primaries.Each(ctx, rdb, func(ctx context.Context, node redis.Cmdable) error {
+		servers++
 		text, err := node.Info(ctx, section).Result()
 		if err != nil {
 			return err
@@ -52,7 +39,7 @@ func info(ctx context.Context, rdb redis.UniversalClient, section string, fields
 		}
 		return nil
 	})
-	return sum, err == nil && found == primaries*len(fields)
+	return sum, err == nil && found == servers*len(fields)
 }
 
 // processor is the time that the server has spent, in microseconds.
@@ -76,7 +63,7 @@ func remove(ctx context.Context, rdb redis.UniversalClient, prefix string) error
 	again := false
 	for range 2 { // a second look: a write that was cut off may still have arrived
 		again = false
-		err := eachPrimary(ctx, rdb, func(node redis.Cmdable) error {
+		err := primaries.Each(ctx, rdb, func(ctx context.Context, node redis.Cmdable) error {
 			for cursor := uint64(0); ; {
 				keys, next, err := node.Scan(ctx, cursor, prefix+"*", scanCount).Result()
 				if err != nil {

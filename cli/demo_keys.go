@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockstep-go/lockstep/internal/primaries"
 	"github.com/lockstep-go/lockstep/key"
 )
 
@@ -170,7 +170,7 @@ func (d *demo) scan(ctx context.Context, prefix string) ([]string, error) {
 
 // removePrefix removes every key with a prefix and looks again.
 func removePrefix(ctx context.Context, rdb redis.UniversalClient, prefix string) (removed int, err error) {
-	err = eachPrimary(ctx, rdb, func(node redis.Cmdable) error {
+	err = primaries.Each(ctx, rdb, func(ctx context.Context, node redis.Cmdable) error {
 		keys, err := scanPrefix(ctx, node, prefix)
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func removePrefix(ctx context.Context, rdb redis.UniversalClient, prefix string)
 // keysWith gives every key with a prefix, sorted.
 func keysWith(ctx context.Context, rdb redis.UniversalClient, prefix string) ([]string, error) {
 	var all []string
-	err := eachPrimary(ctx, rdb, func(node redis.Cmdable) error {
+	err := primaries.Each(ctx, rdb, func(ctx context.Context, node redis.Cmdable) error {
 		keys, err := scanPrefix(ctx, node, prefix)
 		all = append(all, keys...)
 		return err
@@ -219,18 +219,4 @@ func scanPrefix(ctx context.Context, node redis.Cmdable, prefix string) ([]strin
 	}
 	slices.Sort(all)
 	return slices.Compact(all), it.Err()
-}
-
-// eachPrimary calls fn for every primary of a cluster, or once for a single server, one after another.
-func eachPrimary(ctx context.Context, rdb redis.UniversalClient, fn func(redis.Cmdable) error) error {
-	cluster, ok := rdb.(*redis.ClusterClient)
-	if !ok {
-		return fn(rdb)
-	}
-	var one sync.Mutex
-	return cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		one.Lock()
-		defer one.Unlock()
-		return fn(node)
-	})
 }

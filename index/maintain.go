@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/internal/primaries"
 	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/lua"
 )
@@ -136,7 +137,7 @@ func (m *maintenance[T]) Repair(ctx context.Context, fence string, changes []Cha
 }
 
 func (m *maintenance[T]) EachPrimary(ctx context.Context, fn func(context.Context, redis.Cmdable) error) error {
-	return forEachPrimary(ctx, m.c.rdb, fn)
+	return primaries.Each(ctx, m.c.rdb, fn)
 }
 
 func (m *maintenance[T]) Retire(ctx context.Context) (bool, error) {

@@ -5,11 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockstep-go/lockstep/internal/primaries"
 	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/lua"
 )
@@ -220,7 +220,7 @@ func (c *Collection[T]) anyRecord(ctx context.Context) (bool, error) {
 			}
 		}
 	}
-	err := forEachPrimary(ctx, c.rdb, scan)
+	err := primaries.Each(ctx, c.rdb, scan)
 	if errors.Is(err, errFound) {
 		return true, nil
 	}
@@ -229,17 +229,3 @@ func (c *Collection[T]) anyRecord(ctx context.Context) (bool, error) {
 
 // scanCount is the COUNT of a SCAN: enough keys that round trips do not dominate, few enough to hold up nobody.
 const scanCount = 1000
-
-// forEachPrimary calls fn for every primary of a cluster, or once for a single server, one after another.
-func forEachPrimary(ctx context.Context, rdb redis.UniversalClient, fn func(context.Context, redis.Cmdable) error) error {
-	cluster, ok := rdb.(*redis.ClusterClient)
-	if !ok {
-		return fn(ctx, rdb)
-	}
-	var one sync.Mutex
-	return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		one.Lock()
-		defer one.Unlock()
-		return fn(ctx, node)
-	})
-}

@@ -198,18 +198,8 @@ func (w *walk[T]) complete(full bool) bool {
 // beatsFloor reports whether nothing that was trimmed lies nearer to the kept end than a pair. The pair that equals the
 // floor is the trimmed one itself, which has come back.
 func (w *walk[T]) beatsFloor(p lua.Pair) bool {
-	f := w.floor.Pair
-	cmp := 0
-	if w.order.spec.Kind == plan.Ranked {
-		cmp = plan.CompareScores(plan.Ranked, p.Score, f.Score)
-	}
-	if cmp == 0 {
-		cmp = plan.CompareScores(plan.Lexical, p.Member, f.Member)
-	}
-	if w.order.spec.Bound.Low {
-		cmp = -cmp
-	}
-	return cmp >= 0
+	spec, f := w.order.spec, w.floor.Pair
+	return spec.Bound.Compare(spec.Kind, p.Score, p.Member, f.Score, f.Member) >= 0
 }
 
 // edgeBeatsFloor reports the same of every pair within the edge of a range.

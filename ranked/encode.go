@@ -22,7 +22,6 @@ type encoder struct {
 	times  bool
 	encode func(reflect.Value) (score string, ok bool, err error) // ok is false where a value has no place: the zero time
 	decode func(raw string) index.Score
-	read   func(text string) (reflect.Value, error)
 }
 
 // Limits of whole numbers in a float64, and of the years whose microseconds are such numbers.
@@ -40,10 +39,10 @@ var timeType = reflect.TypeFor[time.Time]()
 
 // scoredBy gives the encoder of New and Sparse: the score is a float64.
 func scoredBy(t reflect.Type, unit time.Duration) (encoder, error) {
-	e := encoder{kind: plan.Ranked, decode: decodeFloat, read: readKind(t)}
+	e := encoder{kind: plan.Ranked, decode: decodeFloat}
 	switch {
 	case t == timeType:
-		e.name, e.times, e.read = "time", true, readTime
+		e.name, e.times = "time", true
 		e.encode = func(v reflect.Value) (string, bool, error) { return encodeTime(v.Interface().(time.Time), unit) }
 		e.decode = func(raw string) index.Score {
 			f, _ := strconv.ParseFloat(raw, 64)
@@ -120,10 +119,10 @@ func decodeFloat(raw string) index.Score {
 
 // exactly gives the encoder of Exact: members begin with bytes in the order of the values.
 func exactly(t reflect.Type) (encoder, error) {
-	e := encoder{kind: plan.Lexical, size: 8, read: readKind(t)}
+	e := encoder{kind: plan.Lexical, size: 8}
 	switch {
 	case t == timeType:
-		e.name, e.times, e.read = "exact time", true, readTime
+		e.name, e.times = "exact time", true
 		e.encode = func(v reflect.Value) (string, bool, error) { return encodeNano(v.Interface().(time.Time)) }
 		e.decode = func(raw string) index.Score { return index.ScoreOfTime(time.Unix(0, signed(raw))) }
 	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -56,17 +55,7 @@ func (f *floor) offer(c candidate) {
 // cut sorts the candidates, best first, each once, and leaves one more than the key may hold.
 func (f *floor) cut() {
 	slices.SortFunc(f.best, func(a, b candidate) int {
-		cmp := 0
-		if f.d.kind == plan.Ranked {
-			cmp = plan.CompareScores(plan.Ranked, b.Score, a.Score)
-		}
-		if cmp == 0 {
-			cmp = strings.Compare(member(b.Token, b.id), member(a.Token, a.id))
-		}
-		if f.d.bound.Low {
-			cmp = -cmp
-		}
-		return cmp
+		return f.d.bound.Compare(f.d.kind, b.Score, member(b.Token, b.id), a.Score, member(a.Token, a.id))
 	})
 	f.best = slices.CompactFunc(f.best, func(a, b candidate) bool { return a.id == b.id && a.Placed == b.Placed })
 	f.best = f.best[:min(len(f.best), f.limit)]

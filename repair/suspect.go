@@ -216,17 +216,7 @@ func aged(b plan.Bound, score string, now time.Time) bool {
 
 // beats reports whether an entry lies nearer to the kept end than all that its key has trimmed.
 func beats(b plan.Bound, e plan.Placed, id string, f lua.FloorMark) bool {
-	cmp := 0
-	if e.Token.Kind() == plan.Ranked {
-		cmp = plan.CompareScores(plan.Ranked, e.Score, f.Pair.Score)
-	}
-	if cmp == 0 {
-		cmp = strings.Compare(member(e.Token, id), f.Pair.Member)
-	}
-	if b.Low {
-		cmp = -cmp
-	}
-	return cmp > 0
+	return b.Compare(e.Token.Kind(), e.Score, member(e.Token, id), f.Pair.Score, f.Pair.Member) > 0
 }
 
 // trimmed reports whether an entry that is no member may be none, because its key has trimmed as good ones.

@@ -113,6 +113,22 @@ func CompareScores(k Kind, a, b string) int {
 	return 0
 }
 
+// Compare compares two (score, member) pairs of a ranked key: positive if the first lies nearer to the end that is kept, 0
+// only for one pair. Scores count for Ranked keys; the members of Lexical ones begin with theirs.
+func (b Bound) Compare(k Kind, score, member, otherScore, otherMember string) int {
+	cmp := 0
+	if k == Ranked {
+		cmp = CompareScores(Ranked, score, otherScore)
+	}
+	if cmp == 0 {
+		cmp = strings.Compare(member, otherMember)
+	}
+	if b.Low {
+		return -cmp
+	}
+	return cmp
+}
+
 // parseScore reads a score as the server or an encoder writes it; neither writes anything else.
 func parseScore(s string) float64 {
 	f, _ := strconv.ParseFloat(s, 64)
