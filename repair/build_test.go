@@ -138,7 +138,8 @@ func TestABuilderKilledHalfWayIsFinishedByTheNext(t *testing.T) {
 		fill(t, old, n)
 		c, _ := open(t, s, define(index.Forever, byColor, byTag, byWeight, bySerial, byCode))
 		ctx, kill := context.WithCancel(context.Background())
-		rep, err := repair.Build(ctx, c, "code", repair.Options{Rate: 4 * n, Progress: func(p repair.Progress) {
+		// At this rate a batch of 200 takes longer than the time between two calls of Progress, so that the middle is seen.
+		rep, err := repair.Build(ctx, c, "code", repair.Options{Rate: 1500, Progress: func(p repair.Progress) {
 			if p.Phase == repair.Records && p.Done >= p.Total/2 {
 				kill()
 			}
