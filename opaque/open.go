@@ -16,6 +16,9 @@ import (
 // all indexes ready; an index that is added later answers index.ErrNotReady until Run has built it, and clients with the
 // older declaration get index.ErrSchema once their lease has run out.
 //
+// With Options.ReadOnly nothing is declared: index.ErrNotReady where the store knows no declaration of the entity type, and
+// index.ErrSchema where another one is in force.
+//
 // Cost: two to four round trips.
 func Open[T any](ctx context.Context, kv KV, e *index.Entity[T], o ...Options) (*Collection[T], error) {
 	if e == nil {
@@ -58,6 +61,16 @@ func OpenStore(ctx context.Context, kv KV, declared index.Declared, o ...Options
 		return nil, c.fail("open", "", "", err)
 	}
 	return &Store{c}, nil
+}
+
+// Check reports what Open would refuse of a declaration whatever the store is: ErrInvalid, and NotExpressibleError for
+// ranked indexes. It asks no store.
+func Check(declared index.Declared) error {
+	e, ok := declared.(index.Untyped)
+	if !ok {
+		return &index.Error{Op: "open", Err: fmt.Errorf("%w: %T is no entity", errInvalid, declared)}
+	}
+	return (&core{entity: e}).check()
 }
 
 // check refuses a declaration that no opaque store can keep.

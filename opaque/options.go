@@ -59,6 +59,10 @@ type Options struct {
 	// Attempts bounds how often one call starts again because of others, DefaultAttempts by default; then
 	// index.ErrContended.
 	Attempts int
+	// ReadOnly opens for queries and Verify only, and writes nothing: no declaration, no state after a loss, no read repair.
+	// The declaration must have been opened for writing before: index.ErrNotReady where the store knows none,
+	// index.ErrSchema where another one is in force. Writes and Run answer index.ErrReadOnly.
+	ReadOnly bool
 	// Events tells the application what happens inside.
 	Events Events
 
@@ -108,17 +112,20 @@ func (o *Options) fill(limits Limits) error {
 		wrong("PendingLifetime is %v, the store keeps nothing shorter than %v", o.PendingLifetime, limits.MinLifetime)
 	}
 	for name, n := range o.Buckets {
-		if n < 1 || n > maxBuckets {
-			wrong("%d buckets for index %s, allowed are 1 to %d", n, name, maxBuckets)
+		if n < 1 || n > MaxBuckets {
+			wrong("%d buckets for index %s, allowed are 1 to %d", n, name, MaxBuckets)
 		}
 	}
-	if o.IDBuckets > maxIDBuckets {
-		wrong("IDBuckets is %d, at most %d", o.IDBuckets, maxIDBuckets)
+	if o.IDBuckets > MaxIDBuckets {
+		wrong("IDBuckets is %d, at most %d", o.IDBuckets, MaxIDBuckets)
 	}
 	if o.Suspect != RefuseUnique && o.Suspect != CheckUnique {
 		wrong("no such SuspectPolicy: %d", o.Suspect)
 	}
-	if o.ReadRepairs == 0 {
+	switch {
+	case o.ReadOnly:
+		o.ReadRepairs = -1
+	case o.ReadRepairs == 0:
 		o.ReadRepairs = DefaultReadRepairs
 	}
 	if o.now == nil {
@@ -130,8 +137,9 @@ func (o *Options) fill(limits Limits) error {
 	return errors.Join(errs...)
 }
 
-// Bounds of the bucket counts: a query reads all buckets of a value at once, a walk those of the ids one by one.
+// Bounds of Options.Buckets and Options.IDBuckets: a query reads all buckets of a value at once, a walk those of the ids one
+// by one.
 const (
-	maxBuckets   = 256
-	maxIDBuckets = 65536
+	MaxBuckets   = 256
+	MaxIDBuckets = 65536
 )

@@ -24,6 +24,7 @@ type Finding struct {
 	Kind   FindingKind
 	Index  string // "" where it is about no index
 	ID     string
+	Key    string // of the list or claim, else of the record
 	Value  string // as it stands in the key
 	Holder string // of a conflict
 	Fixed  bool

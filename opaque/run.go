@@ -17,7 +17,7 @@ func (c *core) verify(ctx context.Context, o RunOptions) (*Report, error) {
 	if err != nil {
 		return nil, c.fail("verify", "", "", err)
 	}
-	p := &pass{c: c, s: s, o: o, report: newReport(), keys: map[string]place{}}
+	p := newPass(c, s, o)
 	err = p.all(ctx)
 	p.report.describe(s)
 	return p.report, c.fail("verify", "", "", err)
@@ -25,6 +25,9 @@ func (c *core) verify(ctx context.Context, o RunOptions) (*Report, error) {
 
 // run looks at everything, restores what is missing, removes what is dead, and declares the indexes ready that are.
 func (c *core) run(ctx context.Context, o RunOptions) (*Report, error) {
+	if c.o.ReadOnly {
+		return nil, c.fail("run", "", "", index.ErrReadOnly)
+	}
 	s, err := c.renew(ctx, false)
 	if err == nil {
 		err = c.settleOldWriters(ctx, s)
@@ -32,7 +35,8 @@ func (c *core) run(ctx context.Context, o RunOptions) (*Report, error) {
 	if err != nil {
 		return nil, c.fail("run", "", "", err)
 	}
-	p := &pass{c: c, s: s, o: o, report: newReport(), fix: true, keys: map[string]place{}}
+	p := newPass(c, s, o)
+	p.fix = true
 	if err = p.all(ctx); err == nil {
 		s, err = c.finish(ctx, p)
 	}
@@ -231,6 +235,9 @@ func (p *pass) reclaim(ctx context.Context, f *Finding, at place, e entry) (bool
 
 // outcome tells what became of a write, and makes sure that it stays so.
 func (c *core) outcome(ctx context.Context, id string, w WriteID) (committed bool, err error) {
+	if c.o.ReadOnly {
+		return false, index.ErrReadOnly
+	}
 	k, err := c.recordKey(id)
 	if err != nil {
 		return false, err

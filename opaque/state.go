@@ -119,17 +119,19 @@ func (c *core) renew(ctx context.Context, open bool) (*schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		if next != nil {
+		if next != nil && !c.o.ReadOnly {
 			if err := c.plant(ctx, k, item.Token, next); err != nil {
 				if moved(err) || !settled(err) {
 					continue
 				}
 				return nil, err
 			}
-			d = *next
-			if d.Lost != "" {
-				c.o.Events.suspect(d.Lost)
+			if next.Lost != "" {
+				c.o.Events.suspect(next.Lost)
 			}
+		}
+		if next != nil {
+			d = *next
 		}
 		s := schemaOf(&d)
 		c.schema.Store(s)
@@ -171,7 +173,10 @@ func (c *core) advance(d descriptor, absent bool, life *Life, open bool) (*descr
 	defs := c.definitions()
 	print := fingerprint(defs)
 	known := c.schema.Load()
-	if absent {
+	switch {
+	case absent && c.o.ReadOnly:
+		return nil, fmt.Errorf("%w: the store knows no declaration of %s", index.ErrNotReady, c.entity)
+	case absent:
 		next := &descriptor{Format: 1, Generation: 1, Fingerprint: print, Life: life, Indexes: map[string]indexState{}}
 		for name, def := range defs {
 			next.Indexes[name] = indexState{def, 1, stateReady}
@@ -196,7 +201,7 @@ func (c *core) advance(d descriptor, absent bool, life *Life, open bool) (*descr
 	next.Indexes = maps.Clone(d.Indexes)
 	changed := false
 	if d.Fingerprint != print {
-		if !open {
+		if !open || c.o.ReadOnly {
 			return nil, fmt.Errorf("%w: generation %d of %s is in force", index.ErrSchema, d.Generation, c.entity)
 		}
 		next.declare(defs, print, c.o.now())

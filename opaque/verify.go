@@ -3,8 +3,11 @@ package opaque
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
+
+	"golang.org/x/time/rate"
 
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/key"
@@ -18,6 +21,8 @@ type RunOptions struct {
 	// Trust says that the all-ids index is whole although the store has lost data, so that Run may declare the indexes
 	// ready again.
 	Trust bool
+	// Rate is how many records and index entries are looked at per second. 0 does not throttle.
+	Rate int
 	// Progress is called after every record with the number of records so far.
 	Progress func(records int)
 }
@@ -30,12 +35,39 @@ type pass struct {
 	report *Report
 	fix    bool
 	keys   map[string]place // of every list and claim that a record named
+	pace   *rate.Limiter    // nil for no limit
+}
+
+func newPass(c *core, s *schema, o RunOptions) *pass {
+	p := &pass{c: c, s: s, o: o, report: newReport(), keys: map[string]place{}}
+	if o.Rate > 0 {
+		p.pace = rate.NewLimiter(rate.Limit(o.Rate), max(1, o.Rate/10))
+	}
+	return p
+}
+
+// throttle waits until one more may be looked at.
+func (p *pass) throttle(ctx context.Context) error {
+	if p.pace == nil {
+		return ctx.Err()
+	}
+	if err := p.pace.Wait(ctx); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		// The deadline would pass while waiting.
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	}
+	return nil
 }
 
 // all walks over the records, then over the lists.
 func (p *pass) all(ctx context.Context) error {
 	for id, err := range p.c.eachID(ctx, p.s, p.o.IDs) {
 		if err != nil {
+			return err
+		}
+		if err := p.throttle(ctx); err != nil {
 			return err
 		}
 		if err := p.record(ctx, id); err != nil {
@@ -104,7 +136,7 @@ func (p *pass) record(ctx context.Context, id string) error {
 		env, t, err := c.load(ctx, k, id)
 		switch {
 		case errors.Is(err, index.ErrUndecodable):
-			p.report.add(Finding{Kind: Undecodable, ID: id})
+			p.report.add(Finding{Kind: Undecodable, ID: id, Key: k})
 			return nil
 		case err != nil:
 			return err
@@ -127,7 +159,7 @@ func (p *pass) pending(ctx context.Context, k, id string, env *envelope, t Token
 		p.report.Young++
 		return nil
 	}
-	f := Finding{Kind: Pending, ID: id}
+	f := Finding{Kind: Pending, ID: id, Key: k}
 	if p.fix {
 		err := p.c.remove(ctx, k, t)
 		if err != nil && !moved(err) {
@@ -144,22 +176,24 @@ func (p *pass) live(ctx context.Context, k, id string, env *envelope) (again boo
 	c := p.c
 	rec, err := c.entity.DecodeOf(id, env.body)
 	if err != nil {
-		p.report.add(Finding{Kind: Undecodable, ID: id})
+		p.report.add(Finding{Kind: Undecodable, ID: id, Key: k})
 		return false, nil //nolint:nilerr // reported as a finding
 	}
 	want, err := c.placesOf(p.s, id, rec)
 	if err != nil {
-		p.report.add(Finding{Kind: Undecodable, ID: id})
+		p.report.add(Finding{Kind: Undecodable, ID: id, Key: k})
 		return false, nil //nolint:nilerr // reported as a finding
 	}
 	if !sameMarks(env.marks, want) || env.generation != p.s.generation {
-		f := Finding{Kind: Outdated, ID: id}
+		f := Finding{Kind: Outdated, ID: id, Key: k}
 		if p.fix {
 			if env, err = p.rewrite(ctx, id); err != nil || env == nil {
 				var conflict *index.ConflictError
 				if errors.As(err, &conflict) {
 					p.report.Records++
-					p.report.add(Finding{Kind: Conflict, Index: conflict.Index, ID: id, Value: conflict.Value, Holder: conflict.Holder})
+					p.report.add(Finding{
+						Kind: Conflict, Index: conflict.Index, ID: id, Key: k, Value: conflict.Value, Holder: conflict.Holder,
+					})
 					return false, nil
 				}
 				return false, err
@@ -182,7 +216,7 @@ func (p *pass) live(ctx context.Context, k, id string, env *envelope) (again boo
 		if ok {
 			continue
 		}
-		f := Finding{Kind: Missing, Index: at.index, ID: id, Value: valueOf(at.body), Holder: holder}
+		f := Finding{Kind: Missing, Index: at.index, ID: id, Key: at.key, Value: valueOf(at.body), Holder: holder}
 		if p.fix {
 			if f.Fixed, err = p.restore(ctx, &f, at, entry{id, m.wid}); err != nil {
 				return false, err
@@ -245,10 +279,13 @@ func (p *pass) list(ctx context.Context, at place) error {
 	}
 	entries, err := entriesOf(at, item.Value)
 	if err != nil {
-		p.report.add(Finding{Kind: Undecodable, Index: at.index, Value: valueOf(at.body)})
+		p.report.add(Finding{Kind: Undecodable, Index: at.index, Key: at.key, Value: valueOf(at.body)})
 		return nil //nolint:nilerr // reported as a finding
 	}
 	for _, e := range entries {
+		if err := p.throttle(ctx); err != nil {
+			return err
+		}
 		p.report.Entries++
 		k, err := c.recordKey(e.id)
 		if err != nil {
@@ -266,7 +303,7 @@ func (p *pass) list(ctx context.Context, at place) error {
 			p.report.Young++
 			continue
 		}
-		f := Finding{Kind: Stale, Index: at.index, ID: e.id, Value: valueOf(at.body)}
+		f := Finding{Kind: Stale, Index: at.index, ID: e.id, Key: at.key, Value: valueOf(at.body)}
 		if env == nil || !env.live {
 			f.Kind = Orphan
 		}

@@ -23,6 +23,9 @@ type maker func(s *schema, old *envelope) (state, error)
 
 // write makes attempts until one is decided.
 func (c *core) write(ctx context.Context, op, id string, m mode, make maker) error {
+	if c.o.ReadOnly {
+		return index.ErrReadOnly
+	}
 	k, err := c.recordKey(id)
 	if err != nil {
 		return err
@@ -150,6 +153,9 @@ func (a *attempt) push(ctx context.Context, env *envelope, t Token) error {
 
 // delete removes a record and then its entries. A record that is not there is no error.
 func (c *core) delete(ctx context.Context, id string) (deleted bool, err error) {
+	if c.o.ReadOnly {
+		return false, index.ErrReadOnly
+	}
 	k, err := c.recordKey(id)
 	if err != nil {
 		return false, err
