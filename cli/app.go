@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockstep-go/lockstep/index"
+	"github.com/lockstep-go/lockstep/opaque"
 )
 
 // App is the command-line tool over a set of entity types. The fields may be changed before Run.
@@ -27,6 +28,11 @@ type App struct {
 	Stderr io.Writer
 	// Getenv reads the environment: os.Getenv by default.
 	Getenv func(string) string
+
+	// Opaque gives the options with which the program opens an entity type on an opaque store, for the flag --kv. They must
+	// be the ones that it uses itself, Buckets and IDBuckets above all: others are another declaration. The zero Options by
+	// default; with a schema file, what the file says.
+	Opaque func(index.Declared) opaque.Options
 
 	entities   []index.Declared
 	isTerminal func(any) bool
@@ -80,6 +86,7 @@ type session struct {
 	started     bool // a command began; before that an error is one of usage
 
 	redis        string
+	kv           string
 	passwordFile string
 	cacert       string
 	cert         string
@@ -106,8 +113,11 @@ The server is given by --redis or LOCKSTEP_REDIS:
   redis://sentinel:26379?master_name=main      the primary that Sentinel names; &addr= for more sentinels
 Its password is best in LOCKSTEP_REDIS_PASSWORD or in a file (--password-file).
 
+A server that only hands bytes back is given by --kv instead: memcache://host:11211, or redis-opaque://host:6379/0 for a
+Redis used like one. It keeps membership and unique indexes, for load, get, put, delete, find, count, verify and repair.
+
 Exit codes: 0 fine; 1 not found, refused, in conflict or found damaged; 2 wrong usage or could not run. Those of verify,
-repair and build say more: see their help.`,
+repair, build and sweep say more: see their help.`,
 		Example: s.examples(
 			"demo",
 			"load quakes.jsonl",
@@ -127,12 +137,14 @@ repair and build say more: see their help.`,
 			}
 			return fmt.Errorf("%s: see %s --help", text, s.app.Name)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.checkKV(cmd) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
 
 	f := root.PersistentFlags()
 	f.StringVar(&s.redis, "redis", "", "`URL` of the server (default: LOCKSTEP_REDIS)")
+	f.StringVar(&s.kv, "kv", "", "`URL` of a store of bytes instead: "+kvForms)
 	f.StringVar(&s.passwordFile, "password-file", "", "`FILE` that holds the password of the server (default: LOCKSTEP_REDIS_PASSWORD)")
 	f.StringVar(&s.cacert, "cacert", "", "`FILE` of the certificates that a rediss:// server is checked against (default: those of the system)")
 	f.StringVar(&s.cert, "cert", "", "`FILE` of the client's certificate for rediss://")
@@ -148,7 +160,7 @@ repair and build say more: see their help.`,
 	}
 	root.AddCommand(
 		newLoadCommand(s), newGetCommand(s), newPutCommand(s), newDeleteCommand(s), newFindCommand(s), newCountCommand(s),
-		newTopCommand(s), newVerifyCommand(s), newRepairCommand(s), newBuildCommand(s),
+		newTopCommand(s), newVerifyCommand(s), newRepairCommand(s), newBuildCommand(s), newSweepCommand(s),
 		newKeyCommand(s), newACLCommand(s), newDemoCommand(s), newBenchCommand(s),
 	)
 	return root

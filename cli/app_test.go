@@ -141,6 +141,7 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 		{"verify"},
 		{"repair"},
 		{"build"},
+		{"sweep"},
 		{"bench"},
 		{"demo"},
 		{},

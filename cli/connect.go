@@ -38,13 +38,19 @@ type server struct {
 
 // server reads flags and environment.
 func (s *session) server() (server, error) {
-	srv := server{address: s.redis, timeout: s.timeout}
-	if srv.address == "" {
-		srv.address = s.app.Getenv(envRedis)
+	address := s.redis
+	if address == "" {
+		address = s.app.Getenv(envRedis)
 	}
-	if srv.address == "" {
-		return srv, fmt.Errorf("no server: give --redis URL, or set %s (redis://host:6379)", envRedis)
+	if address == "" {
+		return server{}, fmt.Errorf("no server: give --redis URL, or set %s (redis://host:6379)", envRedis)
 	}
+	return s.serverAt(address)
+}
+
+// serverAt reads the flags and the environment for a server at a URL.
+func (s *session) serverAt(address string) (server, error) {
+	srv := server{address: address, timeout: s.timeout}
 	if s.timeout <= 0 {
 		return srv, fmt.Errorf("--timeout %v: must be over zero", s.timeout)
 	}

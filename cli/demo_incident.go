@@ -93,7 +93,7 @@ func (d *demo) incident() error {
 }
 
 // pass runs one pass, says in a line what came of it, and notes every finding.
-func (d *demo) pass(name string, rate int, run pass) (passResult, error) {
+func (d *demo) pass(name string, rate int, run repairPass) (passResult, error) {
 	result := passResult{found: plannedDamage{}, fixed: map[repair.Kind]int{}}
 	text := name
 	if rate > 0 {
@@ -104,12 +104,16 @@ func (d *demo) pass(name string, rate int, run pass) (passResult, error) {
 		return result, err
 	}
 	start := time.Now()
-	r, err := d.s.runPass(d.ctx, name, d.quakes, repair.Options{Rate: rate, OnFinding: func(f repair.Finding) {
+	options := repair.Options{Rate: rate, OnFinding: func(f repair.Finding) {
 		result.found.add(f.Kind, at{f.Key, f.ID})
 		if f.Fixed {
 			result.fixed[f.Kind]++
 		}
-	}}, run)
+	}}
+	r, err := underBar(d.ctx, d.s.newPhases(name), func(bar *phases) (repair.Report, error) {
+		options.Progress = bar.at
+		return run(d.ctx, d.quakes, options)
+	})
 	if err != nil {
 		return result, err
 	}

@@ -52,7 +52,7 @@ func (d *demo) open() error {
 func (d *demo) load() error {
 	text := bytes.Join(slices.Collect(quakes.Lines()), []byte("\n"))
 	start := time.Now()
-	l := &loader{into: d.quakes}
+	l := &loader{into: d.quakes, batch: loadBatch}
 	d.command("load earthquakes.jsonl")
 	if err := l.run(d.ctx, newLines(bytes.NewReader(text), maxLine)); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lockstep-go/lockstep/index"
+	"github.com/lockstep-go/lockstep/opaque"
 )
 
 // The exit codes.
@@ -38,7 +39,7 @@ func (e exitWith) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 func ofData(err error) bool {
 	for _, cause := range []error{
 		index.ErrNotFound, index.ErrExists, index.ErrConflict, index.ErrInvalid, index.ErrTooLarge, index.ErrUndecodable,
-		index.ErrKeyType, index.ErrContended,
+		index.ErrKeyType, index.ErrContended, opaque.ErrBadKey,
 	} {
 		if errors.Is(err, cause) {
 			return true

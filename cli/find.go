@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockstep-go/lockstep/index"
+	"github.com/lockstep-go/lockstep/opaque"
 )
 
 // valueHelp is what find and count say about INDEX=VALUE.
@@ -77,7 +78,7 @@ func newCountCommand(s *session) *cobra.Command {
 }
 
 // query opens the entity type for a condition.
-func (s *session) query(ctx context.Context, arg string) (o index.Opened, name, value string, done func(), err error) {
+func (s *session) query(ctx context.Context, arg string) (o records, name, value string, done func(), err error) {
 	done = func() {}
 	t, err := s.target()
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *session) query(ctx context.Context, arg string) (o index.Opened, name, 
 	return o, name, value, done, err
 }
 
-func (s *session) find(ctx context.Context, o index.Opened, name, value string, limit int) error {
+func (s *session) find(ctx context.Context, o records, name, value string, limit int) error {
 	n := 0
 	for e, err := range o.FindEncoded(ctx, name, value) {
 		if err != nil {
@@ -106,7 +107,7 @@ func (s *session) find(ctx context.Context, o index.Opened, name, value string, 
 	return nil
 }
 
-func (s *session) findIDs(ctx context.Context, o index.Opened, name, value string, limit int) error {
+func (s *session) findIDs(ctx context.Context, o records, name, value string, limit int) error {
 	n := 0
 	for id, err := range o.FindIDs(ctx, name, value) {
 		if err != nil {
@@ -124,8 +125,11 @@ func (s *session) findIDs(ctx context.Context, o index.Opened, name, value strin
 
 // ofQuery judges the error of a query: a record that does not decode is a finding, a value that cannot be is wrong usage.
 func ofQuery(err error) error {
-	if errors.Is(err, index.ErrUndecodable) {
+	switch {
+	case errors.Is(err, index.ErrUndecodable):
 		return finding{err}
+	case errors.Is(err, opaque.ErrSuspect):
+		return fmt.Errorf("%w: what was found is right, more may be missing (verify says what, repair restores it)", err)
 	}
 	return err
 }

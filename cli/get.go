@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/lockstep-go/lockstep/index"
 )
 
 func newGetCommand(s *session) *cobra.Command {
@@ -34,7 +32,7 @@ An id without a record is an error on standard error; the others are printed, an
 	}
 }
 
-func (s *session) get(ctx context.Context, o index.Opened, ids []string) error {
+func (s *session) get(ctx context.Context, o records, ids []string) error {
 	records, err := o.GetEncoded(ctx, ids)
 	if err != nil {
 		return judged(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/internal/quakes"
 	"github.com/lockstep-go/lockstep/internal/redistest"
+	"github.com/lockstep-go/lockstep/opaque"
 )
 
 const quakeSchema = `owner: usgs:feed
@@ -35,6 +36,7 @@ type tool struct {
 	env      map[string]string
 	flags    []string // before every command
 	terminal bool
+	opaque   func(index.Declared) opaque.Options
 	writes   int // of the race of the demonstration, 0 for as many as it has
 }
 
@@ -62,6 +64,7 @@ func (c *tool) input(stdin string, args ...string) answer {
 	a := New(c.entities...)
 	a.Name, a.Stdin, a.Stdout, a.Stderr = "lockstep", strings.NewReader(stdin), &out, &stderr
 	a.Getenv = func(name string) string { return c.env[name] }
+	a.Opaque = c.opaque
 	if c.writes > 0 {
 		a.raceWrites = c.writes
 	}

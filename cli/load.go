@@ -55,7 +55,7 @@ func (s *session) load(ctx context.Context, file string, skipBad bool) error {
 
 	bar := s.newProgress(size)
 	defer bar.close()
-	l := &loader{into: o, skip: skipBad, bar: bar, report: func(line int, err error) {
+	l := &loader{into: o, batch: o.batch(), skip: skipBad, bar: bar, report: func(line int, err error) {
 		bar.clear()
 		s.fail(fmt.Errorf("line %d: %w", line, err))
 	}}

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	loadBatch      = 600     // records that go out together: whole calls of the library, which take 200
+	loadBatch      = 600     // records that go out together on Redis: whole calls of the library, which take 200
 	loadBatchBytes = 4 << 20 // or this many bytes of them
 	maxReported    = 10      // bad lines that are shown
 )
 
 // loader writes lines as records, in batches.
 type loader struct {
-	into   index.Opened
+	into   records
+	batch  int  // records that go out together
 	skip   bool // go on after a bad line
 	bar    *progress
 	report func(line int, err error) // of a bad line that is left out
@@ -25,7 +26,7 @@ type loader struct {
 	loaded int // records written
 	bad    int // lines left out
 
-	raw   [][]byte // the batch
+	raw   [][]byte // the batch, so far
 	lines []int    // aligned with raw
 	bytes int
 }
@@ -58,7 +59,7 @@ func (l *loader) run(ctx context.Context, in *lines) error {
 		}
 		l.raw, l.lines = append(l.raw, raw), append(l.lines, in.line)
 		l.bytes += len(raw)
-		if len(l.raw) == loadBatch || l.bytes >= loadBatchBytes {
+		if len(l.raw) == l.batch || l.bytes >= loadBatchBytes {
 			if err := l.flush(ctx); err != nil {
 				return err
 			}

@@ -70,8 +70,7 @@ func (p *progress) close() {
 	}
 }
 
-// phases is the bar of a pass of package repair on standard error, one after another for its phases; nothing where that is
-// no terminal.
+// phases is the bar of a pass on standard error, one after another for its phases; nothing where that is no terminal.
 type phases struct {
 	s    *session
 	name string
@@ -81,19 +80,33 @@ type phases struct {
 
 func (s *session) newPhases(name string) *phases { return &phases{s: s, name: name} }
 
-// at moves the bar.
+// at moves the bar of a pass of package repair.
 func (p *phases) at(pr repair.Progress) {
+	text := fmt.Sprintf("%s %s, %d found", p.name, pr.Phase, pr.Found)
+	if pr.Phase == repair.Sweeping { // which finds nothing
+		text = p.name
+	}
+	p.move(pr.Phase, pr.Done, pr.Total, text)
+}
+
+// records moves the bar of a pass that only says how many records it has looked at.
+func (p *phases) records(n int) {
+	p.move(repair.Records, int64(n), 0, fmt.Sprintf("%s %s", p.name, repair.Records))
+}
+
+// move moves the bar of a phase; total is 0 where it is not known.
+func (p *phases) move(phase repair.Phase, done, total int64, text string) {
 	if !p.s.errTerminal {
 		return
 	}
-	if pr.Phase != p.now || p.bar == nil {
+	if phase != p.now || p.bar == nil {
 		p.close()
-		p.now = pr.Phase
-		total := pr.Total
-		if total <= 0 {
-			total = -1
+		p.now = phase
+		limit := total
+		if limit <= 0 {
+			limit = -1
 		}
-		p.bar = progressbar.NewOptions64(total,
+		p.bar = progressbar.NewOptions64(limit,
 			progressbar.OptionSetWriter(p.s.app.Stderr),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine
@@ -103,11 +116,11 @@ func (p *phases) at(pr repair.Progress) {
 			progressbar.OptionShowCount(),
 		)
 	}
-	p.bar.Describe(fmt.Sprintf("%s %s, %d found", p.name, pr.Phase, pr.Found))
-	if pr.Total > 0 {
-		p.bar.ChangeMax64(max(pr.Total, pr.Done)) // an estimate while others write
+	p.bar.Describe(text)
+	if total > 0 {
+		p.bar.ChangeMax64(max(total, done)) // an estimate while others write
 	}
-	_ = p.bar.Set64(pr.Done)
+	_ = p.bar.Set64(done)
 }
 
 // close takes the bar away.

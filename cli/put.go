@@ -78,7 +78,7 @@ func readRecords(r io.Reader) ([][]byte, error) {
 	}
 }
 
-func (s *session) put(ctx context.Context, o index.Opened, raw [][]byte) error {
+func (s *session) put(ctx context.Context, o records, raw [][]byte) error {
 	var wrong []error
 	for i, b := range raw {
 		if _, err := o.Inspect(b); err != nil {

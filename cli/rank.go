@@ -38,7 +38,7 @@ func (p *problems) rank(name string, m map[string]*yaml.Node) *rank {
 	of := "index " + name
 	field := m["ranked"]
 	r := &rank{mention: mention{index: name, word: "ranked", name: p.text(field, of+": ranked"), line: field.Line}}
-	for _, word := range []string{"membership", "unique", "split", "fold", "trim"} {
+	for _, word := range []string{"membership", "unique", "split", "fold", "trim", "buckets"} {
 		if n := m[word]; n != nil {
 			p.add(n.Line, "%s: %s is not for a ranked index", of, word)
 		}

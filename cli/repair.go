@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -21,19 +24,37 @@ Readers and writers may go on meanwhile. --rate limits how much is looked at a s
 Exit codes, which add up: 0 clean; 1 findings are left, or an index is not ready; 2 could not run; 4 something was skipped;
 8 stopped; 16 another run is active.`
 
-// passFlags are those of verify, repair and build.
+// verifyKVHelp is what verify and repair say about opaque stores.
+const verifyKVHelp = `With --kv findings are also "pending" (a write that never finished), "outdated" (a record of an older declaration) and
+"conflict" (a unique value that another record holds). "young" counts what may belong to a write of the last seconds, and is
+left alone. "lost" says why the indexes are suspect: the server was restarted, flushed, or has evicted data.`
+
+// repairKVHelp is what repair alone says.
+const repairKVHelp = `Indexes that are suspect are so until repair has looked at every record. The index of all ids may have lost some itself
+then: give all ids (--ids-from), or vouch for it (--trust; on a Redis every key is listed besides). An index that is new is
+built: first repair waits, a minute or so after it was declared, until no writer of the older declaration can be at work.`
+
+// passFlags are those of verify, repair, build and sweep.
 type passFlags struct {
 	rate     int
 	findings int
+
+	// Of repair with --kv.
+	trust bool
+	ids   iter.Seq2[string, error] // nil if not given
+}
+
+func (f *passFlags) addRate(cmd *cobra.Command, what string) {
+	cmd.Flags().IntVar(&f.rate, "rate", 0, "look at no more than `N` "+what+" a second (0: no limit)")
 }
 
 func (f *passFlags) add(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&f.rate, "rate", 0, "look at no more than `N` records, rows and index members a second (0: no limit)")
+	f.addRate(cmd, "records, rows and index entries")
 	cmd.Flags().IntVar(&f.findings, "findings", 20, "show the first `N` findings")
 }
 
-// pass is one of the passes of package repair.
-type pass func(context.Context, index.Opened, repair.Options) (repair.Report, error)
+// pass goes over the store once, as the flags say, and moves a bar.
+type pass func(context.Context, passFlags, *phases) (passReport, error)
 
 func newVerifyCommand(s *session) *cobra.Command {
 	var f passFlags
@@ -44,19 +65,28 @@ func newVerifyCommand(s *session) *cobra.Command {
 the record does not have), orphaned (without a record) or misranked (with a wrong score), records that do not decode, and
 foreign keys. Each finding has been read again with its record unchanged. Nothing is changed.
 
-` + passHelp,
+` + passHelp + `
+
+` + verifyKVHelp,
 		Example: s.examples("verify", "verify --rate 20000 --json"),
 		Args:    cobra.NoArgs,
 	}
 	f.add(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, _ []string) error {
-		return s.pass(ctx, "verify", reading, f, repair.Verify, "")
+		return s.pass(ctx, "verify", f, func(t target) (pass, func(), error) {
+			o, done, err := s.open(ctx, t, reading)
+			if err != nil {
+				return nil, done, err
+			}
+			return o.verify, done, nil
+		})
 	})
 	return cmd
 }
 
 func newRepairCommand(s *session) *cobra.Command {
 	var f passFlags
+	var idsFrom string
 	cmd := &cobra.Command{
 		Use:   "repair",
 		Short: "Put right what verify finds",
@@ -64,13 +94,36 @@ func newRepairCommand(s *session) *cobra.Command {
 added for a record that has changed meanwhile. A record that does not decode and a foreign key are reported and never
 touched. Ranked indexes that lost their best are refilled, and indexes that were not ready are built.
 
-` + passHelp,
-		Example: s.examples("repair", "repair --rate 20000 --json"),
+` + passHelp + `
+
+` + verifyKVHelp + `
+
+` + repairKVHelp,
+		Example: s.examples("repair", "repair --rate 20000 --json", "--kv memcache://localhost repair --ids-from ids.txt"),
 		Args:    cobra.NoArgs,
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&f.trust, "trust", false, "with --kv: the index of all ids is whole although the store has lost data")
+	cmd.Flags().StringVar(&idsFrom, "ids-from", "", "with --kv: `FILE` of the ids of all records, one a line")
 	cmd.RunE = s.run(func(ctx context.Context, _ []string) error {
-		return s.pass(ctx, "repair", writing, f, repair.Run, "")
+		if s.kv == "" && (f.trust || idsFrom != "") {
+			return errors.New("--trust and --ids-from are for a store given by --kv")
+		}
+		if idsFrom != "" {
+			ids, err := os.Open(idsFrom) //nolint:gosec // the user names the file
+			if err != nil {
+				return err
+			}
+			defer ids.Close()
+			f.ids = idsIn(ids)
+		}
+		return s.pass(ctx, "repair", f, func(t target) (pass, func(), error) {
+			o, done, err := s.open(ctx, t, writing)
+			if err != nil {
+				return nil, done, err
+			}
+			return o.repair, done, nil
+		})
 	})
 	return cmd
 }
@@ -89,16 +142,40 @@ is declared; queries answer that it is not ready until the build is done.
 	}
 	f.add(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, args []string) error {
-		build := func(ctx context.Context, o index.Opened, options repair.Options) (repair.Report, error) {
-			return repair.Build(ctx, o, args[0], options)
-		}
-		return s.pass(ctx, "build", writing, f, build, args[0])
+		return s.pass(ctx, "build", f, func(t target) (pass, func(), error) {
+			if err := t.hasIndex(args[0]); err != nil {
+				return nil, nil, err
+			}
+			o, done, err := s.openIndexed(ctx, t, writing)
+			if err != nil {
+				return nil, done, err
+			}
+			return o.pass(func(ctx context.Context, o index.Opened, options repair.Options) (repair.Report, error) {
+				return repair.Build(ctx, o, args[0], options)
+			}, reportOf), done, nil
+		})
 	})
 	return cmd
 }
 
-// pass runs one pass and prints its report. ofIndex is the index that it is about, "" for all.
-func (s *session) pass(ctx context.Context, name string, a access, f passFlags, run pass, ofIndex string) error {
+// idsIn gives the ids of a text, one a line. It reads the text once.
+func idsIn(r io.Reader) iter.Seq2[string, error] {
+	in := newLines(r, maxLine)
+	return func(yield func(string, error) bool) {
+		for {
+			id, err := in.next()
+			if err == io.EOF { //nolint:errorlint // a reader's end is the bare value
+				return
+			}
+			if !yield(string(id), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// pass opens the entity type, runs one pass and prints its report.
+func (s *session) pass(ctx context.Context, name string, f passFlags, open func(target) (pass, func(), error)) error {
 	if f.rate < 0 {
 		return fmt.Errorf("--rate %d is negative", f.rate)
 	}
@@ -109,26 +186,17 @@ func (s *session) pass(ctx context.Context, name string, a access, f passFlags, 
 	if err != nil {
 		return err
 	}
-	if ofIndex != "" {
-		if err := t.hasIndex(ofIndex); err != nil {
-			return err
-		}
-	}
-	o, done, err := s.open(ctx, t, a)
+	run, done, err := open(t)
 	if err != nil {
 		return err
 	}
 	defer done()
-	options := repair.Options{Rate: f.rate, MaxFindings: f.findings}
-	if f.findings == 0 {
-		options.MaxFindings = -1
-	}
-	report, err := s.runPass(ctx, name, o, options, run)
-	code := report.ExitCode()
+	report, err := underBar(ctx, s.newPhases(name), func(bar *phases) (passReport, error) { return run(ctx, f, bar) })
+	code := report.code
 	if err != nil && code == 0 {
 		code = repair.ExitFailed
 	}
-	if report.Started.IsZero() { // it never began
+	if !report.began {
 		return err
 	}
 	if perr := s.passed(name, report); perr != nil {
@@ -143,141 +211,12 @@ func (s *session) pass(ctx context.Context, name string, a access, f passFlags, 
 	return exitWith(code)
 }
 
-// runPass runs one pass under a progress bar.
-func (s *session) runPass(ctx context.Context, name string, o index.Opened, options repair.Options, run pass) (repair.Report, error) {
-	bar := s.newPhases(name)
+// underBar runs a pass under a progress bar.
+func underBar[R any](ctx context.Context, bar *phases, run func(*phases) (R, error)) (R, error) {
 	defer bar.close()
-	options.Progress = bar.at
-	report, err := run(ctx, o, options)
+	report, err := run(bar)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: %w", err)
 	}
 	return report, err
-}
-
-// passed prints the report of a pass.
-func (s *session) passed(name string, r repair.Report) error {
-	if s.json {
-		if r.Findings == nil {
-			r.Findings = []repair.Finding{}
-		}
-		if r.NotReady == nil {
-			r.NotReady = []string{}
-		}
-		return s.value(r)
-	}
-	if err := s.line(fmt.Sprintf("%s %s: %s, %s in %v", name, r.Entity,
-		plural(int(r.Records), "record"), many(int(r.Entries), "entry", "entries"), roundTime(r.Duration))); err != nil {
-		return err
-	}
-	if err := s.grid(counts(r), ""); err != nil {
-		return err
-	}
-	if err := s.findings(r); err != nil {
-		return err
-	}
-	return s.line(verdict(r))
-}
-
-// counts is the table of a report: the kinds of findings, and what else was met.
-func counts(r repair.Report) grid {
-	g := grid{header: []string{"finding", "count"}, right: []int{1}}
-	add := func(word string, n int64, always bool) {
-		if n == 0 && !always {
-			return
-		}
-		if n > 0 {
-			g.mark(len(g.rows), 1, bright)
-		}
-		g.rows = append(g.rows, []string{word, fmt.Sprint(n)})
-	}
-	for _, k := range kinds(r) {
-		add(string(k.kind), k.n, true)
-	}
-	add("fixed", r.Fixed, true)
-	add("skipped", r.Skipped, false)
-	add("refilled", r.Refilled, false)
-	add("expired, not collected yet", r.Expired, false)
-	add("manifest rows", r.Rows, false)
-	return g
-}
-
-// kindCount is how many findings of a kind there are.
-type kindCount struct {
-	kind repair.Kind
-	n    int64
-}
-
-func kinds(r repair.Report) []kindCount {
-	return []kindCount{
-		{repair.Missing, r.Missing},
-		{repair.Stale, r.Stale},
-		{repair.Orphan, r.Orphan},
-		{repair.Misranked, r.Misranked},
-		{repair.Undecodable, r.Undecodable},
-		{repair.Foreign, r.Foreign},
-	}
-}
-
-// findings prints the first findings of a report.
-func (s *session) findings(r repair.Report) error {
-	if len(r.Findings) == 0 {
-		return nil
-	}
-	g := grid{header: []string{"kind", "index", "id", "key", "state"}}
-	for _, f := range r.Findings {
-		state := f.Detail
-		switch {
-		case f.Fixed:
-			state = "fixed"
-		case f.Err != nil:
-			state = f.Err.Error()
-		}
-		g.rows = append(g.rows, []string{string(f.Kind), f.Index, f.ID, f.Key, state})
-	}
-	if err := s.line(""); err != nil {
-		return err
-	}
-	if err := s.grid(g, ""); err != nil {
-		return err
-	}
-	if more := r.Found() - int64(len(r.Findings)); more > 0 {
-		return s.line(fmt.Sprintf("and %s not shown (--findings N)", plural(int(more), "finding")))
-	}
-	return nil
-}
-
-// verdict says in one line how a pass ended.
-func verdict(r repair.Report) string {
-	switch {
-	case r.Active:
-		return "another run is active: this one has stopped"
-	case r.Stopped:
-		return "stopped: the counts are those of the part that was done"
-	case r.Failed:
-		return "failed: the counts are those of the part that was done"
-	case r.Clean() && r.Found() == 0:
-		return "clean"
-	case r.Clean():
-		return "clean: all that was found is fixed"
-	}
-	text := ""
-	if left := r.Found() - r.Fixed; left > 0 {
-		text = plural(int(left), "finding") + " left"
-	}
-	for _, name := range r.NotReady {
-		if text != "" {
-			text += "; "
-		}
-		text += "index " + name + " is not ready"
-	}
-	return text
-}
-
-// many gives "1 entry" or "3 entries".
-func many(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/membership"
+	"github.com/lockstep-go/lockstep/opaque"
 )
 
 // schemaExample stands in the help.
@@ -29,6 +31,9 @@ indexes:
   strongest: {ranked: mag, keep: 100, within: net}    # one order for each value of net
   day:    {ranked: time, time: ms, max_age: 24h}      # a time since 1970 in s, ms or us, or as rfc3339
   due:    {ranked: due, lowest_first: true, exact: true, keep: 500}   # whole numbers up to 2^63
+# With --kv only:
+#   net: {membership: net, buckets: 8}        # the ids of a value in so many lists of 4096, else one
+# id_buckets: 256                             # the ids of all records likewise, else 64
 `
 
 // ReadSchema reads the text of a schema file, as the flag -s takes it, into a declaration. file is what errors call it.
@@ -46,8 +51,11 @@ func ReadSchema(file string, text []byte) (*index.Entity[Document], error) {
 
 // schema is a parsed schema file.
 type schema struct {
-	file   string
-	id     string // the field that holds the id
+	file string
+	id   string // the field that holds the id
+
+	idBuckets int // lists of all ids on an opaque store, 0 for the default
+
 	fields []*field
 	ranks  []*rank
 	entity *index.Entity[Document]
@@ -80,12 +88,15 @@ type field struct {
 	kind   string // string, number, bool, or "" for any
 	fold   bool
 	trim   bool
+
+	buckets int // lists that a value has on an opaque store, 0 for one
 }
 
 // The keys of a schema file, in the order in which one writes them.
 var (
-	schemaKeys = []string{"owner", "entity", "version", "id", "lifetime", "indexes"}
-	indexKeys  = append([]string{"membership", "unique", "split", "fold", "trim", "type", "ranked"}, rankKeys...)
+	requiredKeys = []string{"owner", "entity", "version", "id", "lifetime"}
+	schemaKeys   = slices.Concat(requiredKeys, []string{"indexes", "id_buckets"})
+	indexKeys    = append([]string{"membership", "unique", "split", "fold", "trim", "type", "buckets", "ranked"}, rankKeys...)
 )
 
 func parseSchema(file string, text []byte) (*schema, error) {
@@ -96,7 +107,7 @@ func parseSchema(file string, text []byte) (*schema, error) {
 		return nil, p.err()
 	}
 	m := p.mapping(root, "", schemaKeys)
-	for _, required := range schemaKeys[:len(schemaKeys)-1] {
+	for _, required := range requiredKeys {
 		if _, ok := m[required]; !ok {
 			p.add(root.Line, "%s is missing%s", required, map[string]string{
 				"lifetime": `: write "lifetime: forever", or how long a record lives, such as 24h`,
@@ -109,6 +120,7 @@ func parseSchema(file string, text []byte) (*schema, error) {
 	version := p.integer(m["version"], "version")
 	s.id = p.text(m["id"], "id")
 	lifetime := p.lifetime(m["lifetime"])
+	s.idBuckets = p.buckets(m["id_buckets"], "id_buckets", opaque.MaxIDBuckets)
 	p.space(m, owner, name, version)
 	if n := m["indexes"]; n != nil {
 		s.readIndexes(p, n)
@@ -236,6 +248,10 @@ func (p *problems) field(name string, n *yaml.Node, m map[string]*yaml.Node) *fi
 	if t := m["type"]; t != nil && f.kind != "" && kindWords[f.kind] == "" {
 		p.add(t.Line, "%s: type %q is none of string, number, bool", of, f.kind)
 	}
+	f.buckets = p.buckets(m["buckets"], of+": buckets", opaque.MaxBuckets)
+	if b := m["buckets"]; b != nil && f.unique {
+		p.add(b.Line, "%s: a value of a unique index has one record, it needs no buckets", of)
+	}
 	if sp := m["split"]; sp != nil && f.unique {
 		p.add(sp.Line, "%s: a unique index has one value, it cannot split", of)
 	}
@@ -247,6 +263,26 @@ func (p *problems) field(name string, n *yaml.Node, m map[string]*yaml.Node) *fi
 		}
 	}
 	return f
+}
+
+// buckets reads into how many lists an opaque store divides ids.
+func (p *problems) buckets(n *yaml.Node, what string, most int) int {
+	v := p.integer(n, what)
+	if v > most {
+		p.add(n.Line, "%s: %d, at most %d", what, v, most)
+	}
+	return v
+}
+
+// buckets are those of all indexes that have some.
+func (s *schema) buckets() map[string]int {
+	out := map[string]int{}
+	for _, f := range s.fields {
+		if f.buckets > 0 {
+			out[f.index] = f.buckets
+		}
+	}
+	return out
 }
 
 // declare makes the index; i is its place among the values of a Document.

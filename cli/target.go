@@ -107,15 +107,23 @@ const (
 	writing
 )
 
-// open connects and opens the entity type; what is wrong with the declaration comes first. done is never nil.
-func (s *session) open(ctx context.Context, t target, a access) (o index.Opened, done func(), err error) {
+// open connects and opens the entity type on the store that the flags name. done is never nil.
+func (s *session) open(ctx context.Context, t target, a access) (o store, done func(), err error) {
+	if s.kv != "" {
+		return s.openKV(ctx, t, a)
+	}
+	return s.openIndexed(ctx, t, a)
+}
+
+// openIndexed connects to Redis and opens the entity type; what is wrong with the declaration comes first. done is never nil.
+func (s *session) openIndexed(ctx context.Context, t target, a access) (o indexed, done func(), err error) {
 	done = func() {}
 	if err := t.Err(); err != nil {
-		return nil, done, err
+		return o, done, err
 	}
 	rdb, err := s.connect(ctx)
 	if err != nil {
-		return nil, done, err
+		return o, done, err
 	}
 	if a == writing {
 		s.warnUnbounded(t)
@@ -124,13 +132,13 @@ func (s *session) open(ctx context.Context, t target, a access) (o index.Opened,
 	if a == writing && s.errTerminal {
 		options.Events.Notice = func(text string) { s.note("note: ", text) }
 	}
-	o, err = t.on(ctx, rdb, options)
+	o.Opened, err = t.on(ctx, rdb, options)
 	if a == reading && errors.Is(err, index.ErrNotReady) {
 		err = fmt.Errorf("%w (load, put and build open for writing, a query does not)", err)
 	}
 	if err != nil {
 		_ = rdb.Close() // the error that says more is at hand
-		return nil, done, err
+		return o, done, err
 	}
 	return o, func() { _ = rdb.Close() }, nil // all replies are read
 }

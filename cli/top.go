@@ -73,7 +73,7 @@ that prints an id a line.`,
 		case f.highest:
 			q.From = index.Highest
 		}
-		o, done, err := s.open(ctx, t, reading)
+		o, done, err := s.openIndexed(ctx, t, reading)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,8 @@ type Untyped interface {
 	IDOf(rec any) (string, error)
 	// EncodeOf gives the bytes of a record, ErrTooLarge above the declared limit.
 	EncodeOf(rec any) ([]byte, error)
-	// DecodeOf gives the record of bytes, ErrUndecodable if they are none. The id may be "" where the bytes hold it.
+	// DecodeOf gives the record of stored bytes, ErrUndecodable if they are none. The id is "" for bytes that are not stored
+	// yet, which must hold it: ErrInvalid then.
 	DecodeOf(id string, raw []byte) (any, error)
 	// EntriesOf are the memberships that a record asks for, over all indexes.
 	EntriesOf(rec any) ([]plan.Entry, error)
@@ -55,7 +56,10 @@ func (e *Entity[T]) EncodeOf(rec any) ([]byte, error) {
 // DecodeOf implements Untyped.
 func (e *Entity[T]) DecodeOf(id string, raw []byte) (any, error) {
 	rec, err := e.options.Codec.Decode(id, raw)
-	if err != nil {
+	switch {
+	case err != nil && id == "":
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUndecodable, err)
 	}
 	return rec, nil

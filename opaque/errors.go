@@ -26,6 +26,9 @@ var (
 	// ErrUnavailable says that the store was not reached: nothing was sent.
 	ErrUnavailable = index.ErrUnavailable
 
+	// ErrKeyType says that a key holds a value of a kind that is none of a store of bytes.
+	ErrKeyType = index.ErrKeyType
+
 	// ErrBadKey says that the store does not take the key: too long, or bytes that it does not allow.
 	ErrBadKey = errors.New("lockstep: the store does not take such a key")
 	// ErrNoToken says that a token is empty: given to a store, or issued by one that breaks its contract.

@@ -16,8 +16,7 @@ import (
 // all indexes ready; an index that is added later answers index.ErrNotReady until Run has built it, and clients with the
 // older declaration get index.ErrSchema once their lease has run out.
 //
-// With Options.ReadOnly nothing is declared: index.ErrNotReady where the store knows no declaration of the entity type, and
-// index.ErrSchema where another one is in force.
+// With Options.ReadOnly nothing is declared: index.ErrNotReady where another declaration is in force, or none.
 //
 // Cost: two to four round trips.
 func Open[T any](ctx context.Context, kv KV, e *index.Entity[T], o ...Options) (*Collection[T], error) {

@@ -60,8 +60,8 @@ type Options struct {
 	// index.ErrContended.
 	Attempts int
 	// ReadOnly opens for queries and Verify only, and writes nothing: no declaration, no state after a loss, no read repair.
-	// The declaration must have been opened for writing before: index.ErrNotReady where the store knows none,
-	// index.ErrSchema where another one is in force. Writes and Run answer index.ErrReadOnly.
+	// The declaration must have been opened for writing before: index.ErrNotReady where the store knows none, or where
+	// another one is in force. Writes and Run answer index.ErrReadOnly.
 	ReadOnly bool
 	// Events tells the application what happens inside.
 	Events Events

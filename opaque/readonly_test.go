@@ -66,7 +66,7 @@ func TestWhoeverOnlyReadsWritesNothingAndPutsNoDeclarationOutOfForce(t *testing.
 	require.ErrorIs(t, err, index.ErrReadOnly)
 
 	_, err = opaque.Open(ctx, reader, Accounts, opaque.Options{ReadOnly: true, Buckets: map[string]int{"status": 2}})
-	require.ErrorIs(t, err, index.ErrSchema)
+	require.ErrorIs(t, err, index.ErrNotReady)
 	s, err := w.Suspect(ctx)
 	require.NoError(t, err, "the reader's declaration came into force")
 	require.NotEmpty(t, s)

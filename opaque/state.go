@@ -201,7 +201,10 @@ func (c *core) advance(d descriptor, absent bool, life *Life, open bool) (*descr
 	next.Indexes = maps.Clone(d.Indexes)
 	changed := false
 	if d.Fingerprint != print {
-		if !open || c.o.ReadOnly {
+		switch {
+		case open && c.o.ReadOnly:
+			return nil, fmt.Errorf("%w: another declaration of %s is in force", index.ErrNotReady, c.entity)
+		case !open:
 			return nil, fmt.Errorf("%w: generation %d of %s is in force", index.ErrSchema, d.Generation, c.entity)
 		}
 		next.declare(defs, print, c.o.now())

@@ -3,7 +3,6 @@ package opaque
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
 	"github.com/lockstep-go/lockstep/index"
@@ -57,7 +56,7 @@ func (s *Store) PutEncoded(ctx context.Context, raw [][]byte) ([]index.Outcome, 
 func (s *Store) putEncoded(ctx context.Context, raw []byte) index.Outcome {
 	rec, err := s.core.entity.DecodeOf("", raw)
 	if err != nil {
-		return index.Outcome{Err: s.core.fail("put", "", "", fmt.Errorf("%w: %w", errInvalid, err))}
+		return index.Outcome{Err: s.core.fail("put", "", "", err)}
 	}
 	id, err := s.core.entity.IDOf(rec)
 	if err == nil {
@@ -70,7 +69,7 @@ func (s *Store) putEncoded(ctx context.Context, raw []byte) index.Outcome {
 func (s *Store) Inspect(raw []byte) (id string, err error) {
 	rec, err := s.core.entity.DecodeOf("", raw)
 	if err != nil {
-		return "", s.core.fail("put", "", "", fmt.Errorf("%w: %w", errInvalid, err))
+		return "", s.core.fail("put", "", "", err)
 	}
 	if id, err = s.core.entity.IDOf(rec); err != nil {
 		return "", s.core.fail("put", "", "", err)

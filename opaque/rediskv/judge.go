@@ -30,8 +30,11 @@ func judge(err error) error {
 
 // judgeRead says what an error of a read means.
 func judgeRead(err error) error {
-	if errors.Is(err, redis.Nil) {
+	switch {
+	case errors.Is(err, redis.Nil):
 		return opaque.ErrNotFound
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return fmt.Errorf("%w: %w", opaque.ErrKeyType, err)
 	}
 	return fmt.Errorf("%w: %w", opaque.ErrUnavailable, err)
 }
