@@ -11,9 +11,9 @@ import (
 // Defaults of OpenOptions.
 const (
 	// DefaultDirectWrites is how many single writes of a collection are on their way at once before others are gathered.
-	DefaultDirectWrites = 3
+	DefaultDirectWrites = 2
 	// DefaultDirectReads is the same for reads.
-	DefaultDirectReads = 3
+	DefaultDirectReads = 2
 )
 
 // submit brings a single write to its end, alone or together with those of other callers. Each record keeps its own

@@ -153,7 +153,7 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	}
 	keys = append(keys, c.Entries...)
 
-	args := make([]any, 0, 6+7*len(c.Trims)+8*len(c.Records)+5*ops)
+	args := make([]any, 0, 11+7*len(c.Trims)+8*len(c.Records)+5*ops)
 	args = append(args, strconv.FormatInt(c.Generation, 10)+" "+c.Epoch, len(c.Records), "", c.Fence, c.WantDue, len(c.Trims))
 	base := fixed + len(c.Records) + 1
 	for _, t := range c.Trims {
@@ -166,11 +166,20 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 		}
 		args = append(args, base+t.Key, t.Body, end, t.Keep, t.Slack, age, unit)
 	}
+	shared := c.shared()
+	if shared {
+		args = append(args, "1")
+		args = c.Records[0].appendRest(args)
+	} else {
+		args = append(args, "0")
+	}
 	for i := range c.Records {
 		rec := &c.Records[i]
 		// Strings go by address: boxed by value each would be an allocation.
-		args = append(args, &rec.ID, &rec.WriteID, modeNames[rec.Mode], &rec.Condition, &rec.Assumed, &rec.Entries,
-			rec.Value, &rec.Lifetime)
+		args = append(args, &rec.ID, &rec.WriteID, &rec.Entries, rec.Value)
+		if !shared {
+			args = rec.appendRest(args)
+		}
 	}
 	args = appendOps(args, c, base, ops)
 
@@ -207,6 +216,22 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 		out.Due = append(out.Due, DueRecord{rep.text(i), rep.text(i + 1)})
 	}
 	return out, nil
+}
+
+// shared reports whether all records have in common what appendRest adds for each.
+func (c *ApplyCall) shared() bool {
+	for i := range c.Records {
+		rec, first := &c.Records[i], &c.Records[0]
+		if rec.Mode != first.Mode || rec.Condition != first.Condition || rec.Assumed != first.Assumed || rec.Lifetime != first.Lifetime {
+			return false
+		}
+	}
+	return len(c.Records) > 0
+}
+
+// appendRest adds what many records of a batch tend to have in common.
+func (rec *ApplyRecord) appendRest(args []any) []any {
+	return append(args, modeNames[rec.Mode], &rec.Condition, &rec.Assumed, &rec.Lifetime)
 }
 
 var modeNames = map[Mode]any{Put: "P", Create: "C", Replace: "R", Delete: "D", Collect: "X", Fix: "F"}

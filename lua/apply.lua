@@ -20,15 +20,17 @@
 --   6  the number of trims, then for each
 --      KEYS position, body of the entry, 'top' or 'low' (which end is kept), how many are kept, how many more may be there,
 --      largest age and unit of the score, both in microseconds ('' and '' without)
+--   then 1 if the records have mode, condition, assumed and lifetime in common, which stand here then, else 0
 --   then for each record
 --      id, write id (8 bytes),
+--      entries    the entries of the new state, as in a row
+--      value      the bytes to store
+--      and unless they are in common
 --      mode       P put, C create, R replace, D delete, X collect (remove what is left of a record that is gone),
 --                 F fix (write entries and row again, not the record)
 --      condition  '' none, 'w' + write id of the row, 'v' + SHA-1 of the stored bytes (for a record without a row),
 --                 'f' + SHA-1 of the stored bytes + row ('' for none): nothing has moved since
 --      assumed    the entries that the plan removes or keeps, as in a row
---      entries    the entries of the new state, as in a row
---      value      the bytes to store
 --      lifetime   'f' for ever, 'k' keep what there is, milliseconds from now, or 'a' + an instant in milliseconds since
 --                 1970; an instant that is past makes the write a delete
 --   then the operations, grouped: all of one kind on one index key stand together as
@@ -73,9 +75,16 @@ local n, floor, fence, trims = argv[2] + 0, argv[3], argv[4], argv[6] + 0
 local call, pcall = redis.call, redis.pcall
 local sub, find, byte, min = string.sub, string.find, string.byte, math.min
 
--- Where things stand: record i has its key at KEYS first + i, and its plan from ARGV records + 8 * i on.
-local first, records = 4, 7 + 7 * trims - 8
-local groups, last = records + 8 * (n + 1), #argv
+-- Where things stand: record i has its key at KEYS first + i, its plan from ARGV records + stride * i on, and the rest of
+-- it, mode, condition, assumed and lifetime, from ARGV common on or after those.
+local first, stride, common = 4, 8, nil
+local records = 8 + 7 * trims
+if argv[records - 1] == '1' then
+  stride, common = 4, records
+  records = records + 4
+end
+records = records - stride
+local groups, last = records + stride * (n + 1), #argv
 
 -- The generation. Nearly always nobody is older or newer than the caller.
 local schema = pcall('HGET', meta, 'schema')
@@ -117,12 +126,12 @@ end
 -- The rows, and whether there is nothing yet of any of the records.
 local rows, blank
 if n == 1 then
-  local row = pcall('HGET', manifest, argv[records + 8])
+  local row = pcall('HGET', manifest, argv[records + stride])
   if type(row) == 'table' then return typed(2, 'hash', row) end
   rows = {row}
 else
   local ids = {}
-  for i = 1, n do ids[i] = argv[records + 8 * i] end
+  for i = 1, n do ids[i] = argv[records + stride * i] end
   rows = pcall('HMGET', manifest, unpack(ids, 1, min(1000, n)))
   if rows['err'] then return typed(2, 'hash', rows) end
   for from = 1001, n, 1000 do
@@ -147,10 +156,10 @@ local function covered(entries, assumed, written)
   return true
 end
 
--- Holds record i, whose plan starts at ARGV position a, against what its plan assumed: its status, or 1 if it may be
+-- Holds record i, whose plan starts at ARGV positions a and b, against what its plan assumed: its status, or 1 if it may be
 -- written as far as its own state goes.
-local function check(i, a, row)
-  local k, mode, cond = first + i, argv[a + 2], argv[a + 3]
+local function check(i, a, b, row)
+  local k, mode, cond = first + i, argv[b], argv[b + 1]
   local t = blank and 'none' or typeof(k)
   if t ~= 'none' and t ~= 'string' then return {'type', k, t} end
   local alive = t == 'string'
@@ -172,7 +181,7 @@ local function check(i, a, row)
     if not alive then return {'missing'} end
   elseif mode == 'X' then
     if alive then return {'alive'} end
-    if not row and argv[a + 4] == '' and type(pcall('ZSCORE', expiry, argv[a])) ~= 'string' then return {'missing'} end
+    if not row and argv[b + 2] == '' and type(pcall('ZSCORE', expiry, argv[a])) ~= 'string' then return {'missing'} end
   elseif mode == 'D' then
     if not alive and not row then return {'missing'} end
   end
@@ -193,7 +202,7 @@ local function check(i, a, row)
   if row then
     local newline = find(row, '\n', 9, true)
     local entries = newline and sub(row, newline + 1) or ''
-    if entries ~= argv[a + 5] and entries ~= argv[a + 4] and not covered(entries, argv[a + 4], argv[a + 5]) then
+    if entries ~= argv[a + 2] and entries ~= argv[b + 2] and not covered(entries, argv[b + 2], argv[a + 2]) then
       return {'replan', row}
     end
   elseif alive and not by_value then
@@ -209,16 +218,17 @@ local refused = false    -- or the ids of the records that are not written
 local over               -- the ids of those whose lifetime is an instant that is past: their writes are deletes
 
 for i = 1, n do
-  local a = records + 8 * i
+  local a = records + stride * i
+  local b = common or a + 4
   -- What is put where there is nothing has nothing to be held against.
-  local s = blank and not floor and argv[a + 2] == 'P' and argv[a + 3] == '' and 1 or check(i, a, rows[i])
+  local s = blank and not floor and argv[b] == 'P' and argv[b + 1] == '' and 1 or check(i, a, b, rows[i])
   reply[2 + i] = s
   if s ~= 1 then
     refused = refused or {}
     refused[argv[a]] = true
-  elseif byte(argv[a + 7]) == 97 then -- a
+  elseif byte(argv[b + 3]) == 97 then -- a
     now = now or clock()
-    if sub(argv[a + 7], 2) + 0 <= now then
+    if sub(argv[b + 3], 2) + 0 <= now then
       over = over or {}
       over[argv[a]] = true
     end
@@ -229,7 +239,7 @@ end
 local function refuse(i, status)
   reply[2 + i] = status
   refused = refused or {}
-  refused[argv[records + 8 * i]] = true
+  refused[argv[records + stride * i]] = true
 end
 
 -- The index keys are of their types.
@@ -247,7 +257,7 @@ while g <= last do
   if found ~= 'none' and found ~= wanted[code] then
     if not named then
       named = {}
-      for i = 1, n do named[argv[records + 8 * i]] = i end
+      for i = 1, n do named[argv[records + stride * i]] = i end
     end
     for o = g + 2 + width[code], g + 2 + size, width[code] do
       local i = named[argv[o]]
@@ -281,7 +291,7 @@ if claims then
     g = g + 3 + size
   end
   for i = 1, n do
-    local id = argv[records + 8 * i]
+    local id = argv[records + stride * i]
     if reply[2 + i] == 1 and not (over and over[id]) then
       for _, e in ipairs(adds[id] or {}) do
         local holder = claimed[e]
@@ -296,7 +306,7 @@ if claims then
       end
       if reply[2 + i] == 1 then
         for _, e in ipairs(adds[id] or {}) do claimed[e] = id end
-        if argv[records + 8 * i + 2] == 'X' then
+        if argv[common or records + stride * i + 4] == 'X' then
           for _, e in ipairs(removes[id] or {}) do freed[e] = id end
         end
       end
@@ -330,9 +340,8 @@ end
 local puts, deletes = 0, 0
 for i = 1, n do
   if reply[2 + i] == 1 then
-    local a = records + 8 * i
-    local mode = argv[a + 2]
-    if mode == 'D' or mode == 'X' or over and over[argv[a]] then deletes = deletes + 1 else puts = puts + 1 end
+    local mode = argv[common or records + stride * i + 4]
+    if mode == 'D' or mode == 'X' or over and over[argv[records + stride * i]] then deletes = deletes + 1 else puts = puts + 1 end
   end
 end
 if puts + deletes == 0 then
@@ -387,15 +396,16 @@ end
 local stored, fresh, gone, notes, unnoted = {}, {}, {}, {}, {}
 for i = 1, n do
   if reply[2 + i] == 1 then
-    local a, key = records + 8 * i, keys[first + i]
-    local id, mode, life = argv[a], argv[a + 2], argv[a + 7]
+    local a, key = records + stride * i, keys[first + i]
+    local b = common or a + 4
+    local id, mode, life = argv[a], argv[b], argv[b + 3]
     if mode == 'D' or mode == 'X' or over and over[id] then
       if mode ~= 'X' then call('DEL', key) end
       gone[#gone + 1] = id
       unnoted[#unnoted + 1] = id
     else
       local row = argv[a + 1] .. counter
-      if argv[a + 5] ~= '' then row = row .. '\n' .. argv[a + 5] end
+      if argv[a + 2] ~= '' then row = row .. '\n' .. argv[a + 2] end
       fresh[#fresh + 1] = id
       fresh[#fresh + 1] = row
       if life == 'f' then unnoted[#unnoted + 1] = id end
@@ -403,9 +413,9 @@ for i = 1, n do
         -- A fix leaves the record alone.
       elseif life == 'f' then
         stored[#stored + 1] = key
-        stored[#stored + 1] = argv[a + 6]
+        stored[#stored + 1] = argv[a + 3]
       elseif life == 'k' then
-        call('SET', key, argv[a + 6], 'KEEPTTL')
+        call('SET', key, argv[a + 3], 'KEEPTTL')
       else
         local due
         if byte(life) == 97 then -- a
@@ -414,7 +424,7 @@ for i = 1, n do
           now = now or clock()
           due = decimal(now + life)
         end
-        call('SET', key, argv[a + 6], 'PXAT', due)
+        call('SET', key, argv[a + 3], 'PXAT', due)
         notes[#notes + 1] = due
         notes[#notes + 1] = id
       end

@@ -147,7 +147,7 @@ func (r *Runner) run(ctx context.Context, s *script, keys []string, args func(re
 	return list, nil
 }
 
-// plain repeats one command that may run any number of times, as run does.
+// plain repeats one command that only reads, as run does.
 func (r *Runner) plain(ctx context.Context, args ...any) (any, error) {
 	name, _ := args[0].(string)
 	return r.repeat(ctx, name, name, true, func(bool) (any, error) { return r.read(ctx, args) })

@@ -4,6 +4,7 @@ package gather
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 )
@@ -57,12 +58,19 @@ func (g *Gatherer[R]) Submit(ctx context.Context, request R, queued func(end fun
 		return Ended
 	}
 	g.mu.Lock()
-	if g.running < g.limit {
+	mine := g.running < g.limit // to make a call
+	if mine {
 		g.running++
 		g.mu.Unlock()
-		defer g.next()
-		g.call(ctx, []R{request})
-		return Ended
+		// Callers that are about to submit too, such as those of the call before, may come along.
+		runtime.Gosched()
+		g.mu.Lock()
+		if len(g.queue) == 0 {
+			g.mu.Unlock()
+			defer g.next()
+			g.call(ctx, []R{request})
+			return Ended
+		}
 	}
 	w := &waiting[R]{request: request, ctx: ctx, done: make(chan struct{})}
 	w.end = sync.OnceFunc(func() { close(w.done) })
@@ -70,6 +78,9 @@ func (g *Gatherer[R]) Submit(ctx context.Context, request R, queued func(end fun
 		queued(w.end)
 	}
 	g.queue = append(g.queue, w)
+	if mine {
+		g.start()
+	}
 	g.mu.Unlock()
 
 	select {
@@ -99,7 +110,7 @@ func (g *Gatherer[R]) leave(w *waiting[R]) Outcome {
 	return OnItsWay
 }
 
-// next ends a call and starts another one for the requests that wait.
+// next ends a call and starts another one if requests wait.
 func (g *Gatherer[R]) next() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,6 +118,11 @@ func (g *Gatherer[R]) next() {
 		g.running--
 		return
 	}
+	g.start()
+}
+
+// start makes a call for the requests that wait. The caller holds mu.
+func (g *Gatherer[R]) start() {
 	n := min(len(g.queue), g.most)
 	batch := slices.Clone(g.queue[:n])
 	g.queue = append(g.queue[:0], g.queue[n:]...)
@@ -125,5 +141,6 @@ func (g *Gatherer[R]) next() {
 		for _, w := range batch {
 			w.end()
 		}
+		runtime.Gosched() // to those who have ended
 	}()
 }

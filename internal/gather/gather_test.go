@@ -76,12 +76,14 @@ func TestSoManyCallsRunAtOnce(t *testing.T) {
 	for limit, want := range map[int]int{1: 1, 3: 3, -1: 5} {
 		g, calls := holding(limit, 10)
 		var wg sync.WaitGroup
-		for range 5 {
-			wg.Go(func() { g.Submit(context.Background(), number(0), nil) })
-		}
+		submit := func() { wg.Go(func() { g.Submit(context.Background(), number(0), nil) }) }
 		running := make([]*held, want)
 		for i := range running {
+			submit()
 			running[i] = <-calls
+		}
+		for range 5 - want {
+			submit()
 		}
 		if want < 5 {
 			queued(t, g, 5-want)

@@ -71,7 +71,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "the row names no entry that the plan leaves out",
-		old:  "not covered(entries, argv[a + 4], argv[a + 5]) then", new: "false then", catch: byModel, runs: 5,
+		old:  "not covered(entries, argv[b + 2], argv[a + 2]) then", new: "false then", catch: byModel, runs: 5,
 	},
 	{
 		name: "a record whose row is lost is planned from its bytes",
@@ -104,12 +104,12 @@ var mutants = []mutant{
 	{
 		name:  "entries that have not changed are written again",
 		old:   "if not refused and not over and code ~= 'l' and code ~= 'k' then",
-		new:   "if n == 1 and rows[1] and find(rows[1], '\\n' .. argv[records + 13], 9, true) then found = nil elseif not refused and not over and code ~= 'l' and code ~= 'k' then",
+		new:   "if n == 1 and rows[1] and find(rows[1], '\\n' .. argv[records + stride + 2], 9, true) then found = nil elseif not refused and not over and code ~= 'l' and code ~= 'k' then",
 		catch: byModel, runs: 20,
 	},
 	{
 		name: "an update keeps the lifetime",
-		old:  "call('SET', key, argv[a + 6], 'KEEPTTL')", new: "call('SET', key, argv[a + 6])", catch: byScene(sceneLifetime), runs: 1,
+		old:  "call('SET', key, argv[a + 3], 'KEEPTTL')", new: "call('SET', key, argv[a + 3])", catch: byScene(sceneLifetime), runs: 1,
 	},
 	{
 		name: "what is trimmed raises the floor",
