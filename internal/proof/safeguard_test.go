@@ -59,7 +59,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "replace wants a record",
-		old:  "elseif mode == 'R' then\n    if not alive then return {'missing'} end", new: "elseif mode == 'R' then", catch: byModel, runs: 5,
+		old:  "elseif mode == 'R' then\nif not alive then return {'missing'} end", new: "elseif mode == 'R' then", catch: byModel, runs: 5,
 	},
 	{
 		name: "whether a record exists is asked of its key",
