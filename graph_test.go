@@ -49,8 +49,9 @@ var graph = map[string][]string{
 	"internal/plan":      {"key"},
 	"internal/primaries": {goRedis},
 	"internal/typed":     {"key"},
-	"lua":                {"key", goRedis},
-	"index":              {"lua", "key", "internal/plan", "internal/primaries", goRedis, xSync},
+	"internal/gather":    {},
+	"lua":                {"internal/gather", "key", goRedis},
+	"index":              {"lua", "key", "internal/gather", "internal/plan", "internal/primaries", goRedis, xSync},
 	"membership":         {"index", "key", "internal/plan", "internal/typed", xText},
 	"ranked":             {"index", "key", "internal/plan", "internal/typed"},
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockstep-go/lockstep/internal/gather"
 	"github.com/lockstep-go/lockstep/internal/plan"
 	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/lua"
@@ -23,7 +24,8 @@ type Collection[T any] struct {
 	events   Events
 	readOnly bool
 	schema   atomic.Pointer[schema]
-	gather   gatherer
+	writes   *gather.Gatherer[*write]
+	reads    *gather.Gatherer[*reading]
 	due      dueQueue
 }
 

@@ -32,7 +32,7 @@ type TopRequest struct {
 // EncodedItem is one record of a page as its codec wrote it.
 type EncodedItem struct {
 	ID string
-	// Score is what the index held when the page was read. The record may be newer.
+	// Score is that of the record, as in Item.
 	Score Score
 	Bytes []byte
 }

@@ -109,11 +109,7 @@ func (c *Collection[T]) idPages(ctx context.Context, q part[T]) iter.Seq2[[]stri
 			return
 		}
 		given := 0
-		for page, err := range w.ids(ctx, q.order.spec.Limit) {
-			ids := make([]string, len(page))
-			for i, s := range page {
-				ids[i] = s.id
-			}
+		for ids, err := range w.ids(ctx, q.order.spec.Limit) {
 			given += len(ids)
 			if !yield(ids, err) || err != nil {
 				return

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockstep-go/lockstep/internal/gather"
 	"github.com/lockstep-go/lockstep/internal/primaries"
 	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/lua"
@@ -28,6 +30,8 @@ type OpenOptions struct {
 	// trip; DefaultDirectWrites by default, negative to gather nothing. Gathering costs a caller at most the rest of the
 	// call that is on its way, and many callers together write several times as much.
 	DirectWrites int
+	// DirectReads is the same for what only reads, by default DefaultDirectReads.
+	DirectReads int
 	// ReadOnly opens for queries only, without writing anything: for replicas, and for users without the right to write.
 	// The declaration must have been opened for writing before; writes answer ErrReadOnly.
 	ReadOnly bool
@@ -72,15 +76,14 @@ func Open[T any](ctx context.Context, rdb redis.UniversalClient, e *Entity[T], o
 		return nil, &Error{Op: "open", Entity: e.String(), Err: err}
 	}
 	c := &Collection[T]{entity: e, rdb: rdb, part: part, events: opts.Events, readOnly: opts.ReadOnly}
-	c.gather.limit = opts.DirectWrites
-	if c.gather.limit == 0 {
-		c.gather.limit = DefaultDirectWrites
-	}
+	c.writes = gather.New(cmp.Or(opts.DirectWrites, DefaultDirectWrites), batchRecords, c.apply)
+	c.reads = gather.New(cmp.Or(opts.DirectReads, DefaultDirectReads), batchRecords, c.readAll)
 	var onRetry func(lua.Attempt)
 	if opts.Events.Retry != nil {
 		onRetry = func(a lua.Attempt) { opts.Events.Retry(a.Script, a.N, a.Err) }
 	}
 	c.run = lua.NewRunner(rdb, opts.Retry, onRetry)
+	c.run.ShareReads(cmp.Or(opts.DirectReads, DefaultDirectReads))
 
 	if c.readOnly {
 		if err := c.lookUp(ctx); err != nil {

@@ -14,7 +14,7 @@ type batchPlan struct {
 	writes  []*write               // aligned with Records; nil where a record is only collected
 	claims  map[string]plan.Placed // unique index key -> what claims it
 	part    key.Partition
-	places  map[string]int  // index key -> place in Entries
+	places  map[string]int  // body of an index key -> place in Entries
 	ids     map[string]bool // in the call
 	bounded map[int]bool    // places of keys that have their trim
 }
@@ -122,14 +122,15 @@ func (p *batchPlan) removals(tokens []plan.Token) ([]lua.Op, error) {
 
 // place is the place of a token's index key among those of the call.
 func (p *batchPlan) place(t plan.Token) (int, error) {
-	k, err := p.part.Entry(t.Body())
-	if err != nil {
-		return 0, err
-	}
-	n, ok := p.places[k]
+	body := t.Body()
+	n, ok := p.places[body]
 	if !ok {
+		k, err := p.part.Entry(body)
+		if err != nil {
+			return 0, err
+		}
 		n = len(p.Entries)
-		p.places[k] = n
+		p.places[body] = n
 		p.Entries = append(p.Entries, k)
 	}
 	return n, nil

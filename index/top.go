@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
 	"github.com/lockstep-go/lockstep/lua"
@@ -13,7 +14,8 @@ import (
 // Item is one record of a page with its place in the order.
 type Item[T any] struct {
 	ID string
-	// Score is what the index held when the page was read. The record may be newer.
+	// Score is that of Record. The page is in the order of the index when it was read: a record that has changed since
+	// may stand elsewhere than its score says.
 	Score  Score
 	Record T
 }
@@ -126,7 +128,8 @@ func (c *Collection[T]) walk(o Order[T]) (*walk[T], error) {
 		return nil, err
 	}
 	lower, upper := o.spec.Range.Bounds(o.spec.Kind)
-	w.query = fmt.Sprintf("%s %s %t %q %q", c.entity, body, o.spec.Descending, lower, upper)
+	w.query = c.entity.String() + " " + body + " " + strconv.FormatBool(o.spec.Descending) + " " +
+		strconv.Quote(lower) + " " + strconv.Quote(upper)
 	w.last, err = o.after.open(w.query)
 	return w, err
 }
@@ -215,9 +218,9 @@ func (w *walk[T]) edgeBeatsFloor(e plan.Edge) bool {
 	return cmp > 0 || cmp == 0 && e.Open
 }
 
-// ids gives the members of a walk in order, page by page.
-func (w *walk[T]) ids(ctx context.Context, limit int) iter.Seq2[[]scored, error] {
-	return func(yield func([]scored, error) bool) {
+// ids gives the ids of a walk in order, page by page.
+func (w *walk[T]) ids(ctx context.Context, limit int) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
 		for given := 0; ; {
 			n := rankedPage
 			if limit > 0 {
@@ -228,18 +231,15 @@ func (w *walk[T]) ids(ctx context.Context, limit int) iter.Seq2[[]scored, error]
 				yield(nil, err)
 				return
 			}
-			page := make([]scored, len(reply.Pairs))
-			for i, p := range reply.Pairs {
-				prefix, id := w.order.spec.SplitMember(p.Member)
-				raw := p.Score
-				if w.order.spec.Kind == plan.Lexical {
-					raw = prefix
+			page := reply.Members
+			if w.order.spec.Kind == plan.Lexical {
+				for i, member := range page {
+					_, page[i] = w.order.spec.SplitMember(member)
 				}
-				page[i] = scored{id, raw, p}
 			}
 			given += len(page)
 			if len(page) > 0 {
-				w.last = page[len(page)-1].pair
+				w.last = reply.Last
 				if !yield(page, nil) {
 					return
 				}
@@ -249,12 +249,6 @@ func (w *walk[T]) ids(ctx context.Context, limit int) iter.Seq2[[]scored, error]
 			}
 		}
 	}
-}
-
-// scored is one member of a ranked key.
-type scored struct {
-	id, raw string
-	pair    lua.Pair
 }
 
 // placedMatch is one record of a walk.
@@ -300,16 +294,12 @@ func (w *walk[T]) matches(ctx context.Context, limit int) iter.Seq2[placedMatch[
 }
 
 // load gives the records of a page that still belong to it.
-func (w *walk[T]) load(ctx context.Context, name string, page []scored) ([]placedMatch[T], error) {
-	ids := make([]string, len(page))
-	for i, s := range page {
-		ids[i] = s.id
-	}
+func (w *walk[T]) load(ctx context.Context, name string, ids []string) ([]placedMatch[T], error) {
 	raw, err := w.c.GetEncoded(ctx, ids)
 	if err != nil {
 		return nil, w.c.fail("top", "", name, err)
 	}
-	var out []placedMatch[T]
+	out := make([]placedMatch[T], 0, len(ids))
 	for i, r := range raw {
 		if errors.Is(r.Err, ErrNotFound) {
 			w.c.vanished(name, ids[i])
@@ -319,7 +309,7 @@ func (w *walk[T]) load(ctx context.Context, name string, page []scored) ([]place
 		if err != nil {
 			return nil, w.c.fail("top", ids[i], name, err)
 		}
-		ok, err := w.order.belongs(rec)
+		score, ok, err := w.order.place(rec)
 		if err != nil {
 			return nil, w.c.fail("top", ids[i], name, invalid(err))
 		}
@@ -327,21 +317,21 @@ func (w *walk[T]) load(ctx context.Context, name string, page []scored) ([]place
 			w.c.events.stale(name, ids[i])
 			continue
 		}
-		out = append(out, placedMatch[T]{match[T]{ids[i], r.Record, rec}, w.order.index.DecodeScore(page[i].raw)})
+		out = append(out, placedMatch[T]{match[T]{ids[i], r.Record, rec}, w.order.index.DecodeScore(score)})
 	}
 	return out, nil
 }
 
-// belongs reports whether a record is in the group and the range of an order.
-func (o Order[T]) belongs(rec T) (bool, error) {
+// place is the score of a record that is in the group and the range of an order.
+func (o Order[T]) place(rec T) (score string, ok bool, err error) {
 	entries, err := o.index.Entries(rec)
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
 	for _, e := range entries {
 		if e.Value == o.spec.Group && o.spec.Range.Contains(o.spec.Kind, e.Score) {
-			return true, nil
+			return e.Score, true, nil
 		}
 	}
-	return false, nil
+	return "", false, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lockstep-go/lockstep/internal/gather"
 	"github.com/lockstep-go/lockstep/internal/plan"
 	"github.com/lockstep-go/lockstep/lua"
 )
@@ -25,22 +26,15 @@ func (c *Collection[T]) Read(ctx context.Context, id string) (Snapshot[T], error
 }
 
 func (c *Collection[T]) read(ctx context.Context, id string) (snap Snapshot[T], err error) {
-	k, err := c.keyOf(id)
+	l, err := c.load(ctx, id, true)
 	if err != nil {
 		return snap, err
 	}
-	loaded, seq, err := c.run.Read(ctx, c.part.Meta(), c.part.Manifest(), []string{k}, []string{id})
+	condition, entries, err := c.stateOf(id, l)
 	if err != nil {
 		return snap, err
 	}
-	c.schema.Load().see(seq) // one of an older life is refused by its epoch anyway
-	l := loaded[0]
-	if !l.HasValue {
-		return snap, ErrNotFound
-	}
-	if snap.Token, err = c.tokenOf(id, l); err != nil {
-		return snap, err
-	}
+	snap.Token = newToken(condition, entries)
 	if snap.Record, err = c.decode(id, []byte(l.Value)); err != nil {
 		return snap, err
 	}
@@ -50,20 +44,62 @@ func (c *Collection[T]) read(ctx context.Context, id string) (snap Snapshot[T], 
 	return snap, nil
 }
 
-// tokenOf names the state of a loaded record: by the write id of its row, or by its bytes where the row is lost.
-func (c *Collection[T]) tokenOf(id string, l lua.Loaded) (Token, error) {
-	if !l.HasRow {
-		tokens, err := c.tokensOf(id, l.Value)
-		if err != nil {
-			return "", err
+// reading is one record on its way from the server.
+type reading struct {
+	id, key string
+	ttl     bool
+	loaded  lua.Loaded
+	err     error
+}
+
+// load gives a record as stored, with its row: ErrNotFound if there is none.
+func (c *Collection[T]) load(ctx context.Context, id string, ttl bool) (lua.Loaded, error) {
+	k, err := c.keyOf(id)
+	if err != nil {
+		return lua.Loaded{}, err
+	}
+	r := &reading{id: id, key: k, ttl: ttl}
+	if c.reads.Submit(ctx, r, nil) != gather.Ended {
+		return lua.Loaded{}, context.Cause(ctx)
+	}
+	switch {
+	case r.err != nil:
+		return lua.Loaded{}, r.err
+	case r.loaded.Foreign != "":
+		return lua.Loaded{}, &KeyTypeError{Key: k, Found: r.loaded.Foreign}
+	case !r.loaded.HasValue:
+		return lua.Loaded{}, ErrNotFound
+	}
+	return r.loaded, nil
+}
+
+// readAll loads records in one round trip.
+func (c *Collection[T]) readAll(ctx context.Context, all []*reading) {
+	keys, ids, ttls := make([]string, len(all)), make([]string, len(all)), false
+	for i, r := range all {
+		keys[i], ids[i] = r.key, r.id
+		ttls = ttls || r.ttl
+	}
+	loaded, seq, err := c.run.Read(ctx, c.part.Meta(), c.part.Manifest(), keys, ids, ttls)
+	if err == nil {
+		c.schema.Load().see(seq) // one of an older life is refused by its epoch anyway
+	}
+	for i, r := range all {
+		if r.err = err; err == nil {
+			r.loaded = loaded[i]
 		}
-		return newToken(ifValue(l.Value), tokens), nil
+	}
+}
+
+// stateOf names the state of a loaded record: the condition that it is still in it, by the write id of its row, or by its
+// bytes where the row is lost, and the entries that were written with it.
+func (c *Collection[T]) stateOf(id string, l lua.Loaded) (condition string, entries []plan.Token, err error) {
+	if !l.HasRow {
+		entries, err = c.tokensOf(id, l.Value)
+		return ifValue(l.Value), entries, err
 	}
 	row, err := plan.ParseRow(l.Row)
-	if err != nil {
-		return "", err
-	}
-	return newToken(lua.IfWriteID(row.WriteID), row.Entries), nil
+	return lua.IfWriteID(row.WriteID), row.Entries, err
 }
 
 // newToken packs a condition and the entries that were written with that state.
@@ -101,28 +137,36 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 		set(&opts)
 	}
 	writeID := newWriteID()
+	o = append([]WriteOption{KeepLifetime()}, o...)
 	for round := 1; round <= maxRounds; round++ {
 		if round > 2 {
 			if err := c.run.Retry().Pause(ctx, min(round-2, maxContentionPause)); err != nil {
 				return zero, c.fail(op, id, "", err)
 			}
 		}
-		snap, err := c.read(ctx, id)
+		l, err := c.load(ctx, id, false)
 		if err != nil {
 			return zero, c.fail(op, id, "", err)
 		}
-		if opts.hasToken && snap.Token != opts.token {
+		condition, entries, err := c.stateOf(id, l)
+		if err != nil {
+			return zero, c.fail(op, id, "", err)
+		}
+		if opts.hasToken && newToken(condition, entries) != opts.token {
 			return zero, c.fail(op, id, "", ErrChanged)
 		}
-		rec := snap.Record
+		rec, err := c.decode(id, []byte(l.Value))
+		if err != nil {
+			return zero, c.fail(op, id, "", err)
+		}
 		if err := fn(&rec); err != nil {
 			return zero, c.fail(op, id, "", err)
 		}
-		w := c.prepare(op, lua.Replace, rec, append([]WriteOption{KeepLifetime()}, append(o, IfToken(snap.Token))...))
+		w := c.prepare(op, lua.Replace, rec, o)
 		if w.err == nil && w.id != id {
 			w.err = c.fail(op, id, "", fmt.Errorf("%w: the update changed the id", ErrInvalid))
 		}
-		w.writeID = writeID
+		w.writeID, w.condition, w.assumed, w.token = writeID, condition, entries, true
 		switch err := c.submit(ctx, w); {
 		case err == nil:
 			return rec, nil

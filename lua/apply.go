@@ -146,25 +146,16 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	const fixed = 4 // keys before those of the records
 	keys := make([]string, 0, fixed+len(c.Records)+len(c.Entries))
 	keys = append(keys, c.Meta, c.Manifest, c.Expiry, c.Floor)
-	size := 6 + 7*len(c.Trims)
+	ops := 0
 	for i := range c.Records {
 		keys = append(keys, c.Records[i].Key)
-		size += 9 + 3*len(c.Records[i].Ops)
+		ops += len(c.Records[i].Ops)
 	}
 	keys = append(keys, c.Entries...)
 
-	args := make([]any, 0, size)
-	args = append(args, strconv.FormatInt(c.Generation, 10)+" "+c.Epoch, len(c.Records), "")
+	args := make([]any, 0, 11+7*len(c.Trims)+8*len(c.Records)+5*ops)
+	args = append(args, strconv.FormatInt(c.Generation, 10)+" "+c.Epoch, len(c.Records), "", c.Fence, c.WantDue, len(c.Trims))
 	base := fixed + len(c.Records) + 1
-	for i := range c.Records {
-		rec := &c.Records[i]
-		args = append(args, rec.ID, rec.WriteID, modeNames[rec.Mode], rec.Condition, rec.Assumed, rec.Entries,
-			rec.Value, rec.Lifetime, len(rec.Ops))
-		for _, op := range rec.Ops {
-			args = append(args, opNames[op.Code], base+op.Key, op.Arg)
-		}
-	}
-	args = append(args, len(c.Trims))
 	for _, t := range c.Trims {
 		end, age, unit := "top", any(""), any("")
 		if t.Low {
@@ -175,7 +166,22 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 		}
 		args = append(args, base+t.Key, t.Body, end, t.Keep, t.Slack, age, unit)
 	}
-	args = append(args, c.Fence, c.WantDue)
+	shared := c.shared()
+	if shared {
+		args = append(args, "1")
+		args = c.Records[0].appendRest(args)
+	} else {
+		args = append(args, "0")
+	}
+	for i := range c.Records {
+		rec := &c.Records[i]
+		// Strings go by address: boxed by value each would be an allocation.
+		args = append(args, &rec.ID, &rec.WriteID, &rec.Entries, rec.Value)
+		if !shared {
+			args = rec.appendRest(args)
+		}
+	}
+	args = appendOps(args, c, base, ops)
 
 	sent := false
 	list, err := r.run(ctx, applyScript, keys, func(resent bool) []any {
@@ -212,12 +218,23 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	return out, nil
 }
 
-var (
-	modeNames = map[Mode]string{Put: "P", Create: "C", Replace: "R", Delete: "D", Collect: "X", Fix: "F"}
-	opNames   = map[OpCode]string{
-		Add: "+", AddUnique: "u", Remove: "-", AddScored: "z", AddLexical: "l", RemoveRanked: "y",
+// shared reports whether all records have in common what appendRest adds for each.
+func (c *ApplyCall) shared() bool {
+	for i := range c.Records {
+		rec, first := &c.Records[i], &c.Records[0]
+		if rec.Mode != first.Mode || rec.Condition != first.Condition || rec.Assumed != first.Assumed || rec.Lifetime != first.Lifetime {
+			return false
+		}
 	}
-)
+	return len(c.Records) > 0
+}
+
+// appendRest adds what many records of a batch tend to have in common.
+func (rec *ApplyRecord) appendRest(args []any) []any {
+	return append(args, modeNames[rec.Mode], &rec.Condition, &rec.Assumed, &rec.Lifetime)
+}
+
+var modeNames = map[Mode]any{Put: "P", Create: "C", Replace: "R", Delete: "D", Collect: "X", Fix: "F"}
 
 // status reads the status of one record.
 func (r reply) status(i int) (Status, error) {

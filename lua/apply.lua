@@ -15,25 +15,30 @@
 --   1  schema generation of the caller, a space, and the epoch of the partition as the caller knows it
 --   2  n, the number of records
 --   3  floor: '' on a first attempt; else the write counter seen before an attempt that may have been applied
+--   4  the fence of the builder that writes, '' for anybody else
+--   5  how many ids that are due the caller wants to be told
+--   6  the number of trims, then for each
+--      KEYS position, body of the entry, 'top' or 'low' (which end is kept), how many are kept, how many more may be there,
+--      largest age and unit of the score, both in microseconds ('' and '' without)
+--   then 1 if the records have mode, condition, assumed and lifetime in common, which stand here then, else 0
 --   then for each record
 --      id, write id (8 bytes),
+--      entries    the entries of the new state, as in a row
+--      value      the bytes to store
+--      and unless they are in common
 --      mode       P put, C create, R replace, D delete, X collect (remove what is left of a record that is gone),
 --                 F fix (write entries and row again, not the record)
 --      condition  '' none, 'w' + write id of the row, 'v' + SHA-1 of the stored bytes (for a record without a row),
 --                 'f' + SHA-1 of the stored bytes + row ('' for none): nothing has moved since
 --      assumed    the entries that the plan removes or keeps, as in a row
---      entries    the entries of the new state, as in a row
---      value      the bytes to store
 --      lifetime   'f' for ever, 'k' keep what there is, milliseconds from now, or 'a' + an instant in milliseconds since
 --                 1970; an instant that is past makes the write a delete
---      m          the number of operations, then m times: code, KEYS position, argument
---      code       SET: + add, u add as the only holder, - remove
---                 ZSET: z add with the argument as score, l add with score 0 as argument .. id, y remove argument .. id
---   then the number of trims, and for each
---      KEYS position, body of the entry, 'top' or 'low' (which end is kept), how many are kept, how many more may be there,
---      largest age and unit of the score, both in microseconds ('' and '' without)
---   then the fence of the builder that writes, '' for anybody else
---   then how many ids that are due the caller wants to be told
+--   then the operations, grouped: all of one kind on one index key stand together as
+--      code, KEYS position, how many, and for each what the command takes
+--      code       SET: + add, u add as the only holder, - remove                      each: id
+--                 ZSET: z add by score                                                each: score, id
+--                       y remove                                                      each: id
+--                       l add with score 0, k remove, what stands before the id first  each: prefix, id
 --
 -- A row is: write id (8 bytes), write counter (decimal), then each entry after a newline.
 --
@@ -59,46 +64,87 @@
 --   those of the server, raised before anything is written: OOM, READONLY, NOPERM
 --
 -- Cost
---   O(records + operations), a ZSET operation O(log members); per record one TYPE and one SET, per index key one TYPE
---   and one SADD, SREM, ZADD or ZREM, per ranked key one ZCARD, and where it is over its bound a trim of O(trimmed);
---   per call one HGET of meta, one HMGET of the manifest, one EXISTS of expiry, one HINCRBY and one HSET.
+--   O(records + operations), a ZSET operation O(log members). A record without a row beside others like it costs no command
+--   of its own, any other one TYPE, and one SET where it has a lifetime; per index key one TYPE and one SADD, SREM, ZADD
+--   or ZREM, and where it is bounded one ZCARD and, over its bound, a trim of O(trimmed); per call one HGET and one
+--   HINCRBY of meta, one HMGET and one HSET of the manifest, one TYPE of expiry, and one MSET.
 
-local meta, manifest, expiry = KEYS[1], KEYS[2], KEYS[3]
-local n, floor = ARGV[2] + 0, tonumber(ARGV[3])
-local first = 4 -- KEYS position before the first record
+local keys, argv = KEYS, ARGV
+local meta, manifest, expiry = keys[1], keys[2], keys[3]
+local n, floor, fence, trims = argv[2] + 0, argv[3], argv[4], argv[6] + 0
 local call, pcall = redis.call, redis.pcall
-local sub, find = string.sub, string.find
+local sub, find, byte, min = string.sub, string.find, string.byte, math.min
+
+-- Where things stand: record i has its key at KEYS first + i, its plan from ARGV records + stride * i on, and the rest of
+-- it, mode, condition, assumed and lifetime, from ARGV common on or after those.
+local first, stride, common = 4, 8, nil
+local records = 8 + 7 * trims
+if argv[records - 1] == '1' then
+  stride, common = 4, records
+  records = records + 4
+end
+records = records - stride
+local groups, last = records + stride * (n + 1), #argv
 
 -- The generation. Nearly always nobody is older or newer than the caller.
 local schema = pcall('HGET', meta, 'schema')
 if type(schema) == 'table' then return typed(1, 'hash', schema) end
 if not schema then return {'meta'} end
 local space = find(schema, ' ', 1, true) or 0
-if sub(schema, space + 1) ~= ARGV[1] then
+if sub(schema, space + 1) ~= argv[1] then
   local newest, epoch = string.match(schema, '^%d+ (%d+) (%S*)$')
   if not epoch then return {'meta'} end
-  local generation, known = string.match(ARGV[1], '^(%d+) (%S*)$')
+  local generation, known = string.match(argv[1], '^(%d+) (%S*)$')
   if epoch ~= known or generation + 0 > newest + 0 then return {'meta'} end
   local min = sub(schema, 1, space - 1)
   if generation + 0 < min + 0 then return {'schema', min} end
 end
+if fence ~= '' and call('HGET', meta, 'fence') ~= fence then return {'fence'} end
 
 -- Counters of the partition: only a repeated attempt needs them before the write.
 local seq, dels
-if floor then
+if floor ~= '' then
+  floor = tonumber(floor)
   local counters = call('HMGET', meta, 'seq', 'dels')
   seq, dels = tonumber(counters[1] or 0), tonumber(counters[2] or 0)
+else
+  floor = nil
 end
 
--- What the records of a batch have in common; a single record does without.
-local types, claimed, freed
-if n > 1 then
-  types = {}   -- KEYS position -> type found there
-  claimed = {} -- KEYS position -> id that claims the unique value in this call
-  freed = {}   -- KEYS position -> id whose left-over claim is collected in this call
+-- Without the key no record of the partition has a lifetime, and no note needs to go.
+local noted = typeof(3)
+if noted == 'none' then
+  noted = false
+elseif noted ~= 'zset' then
+  return {'type', 3, noted}
+end
+if trims > 0 then
+  local t = typeof(4)
+  if t ~= 'none' and t ~= 'hash' then return {'type', 4, t} end
 end
 
-local wanted = {['+'] = 'set', ['u'] = 'set', ['-'] = 'set', ['z'] = 'zset', ['l'] = 'zset', ['y'] = 'zset'}
+-- The rows, and whether there is nothing yet of any of the records.
+local rows, blank
+if n == 1 then
+  local row = pcall('HGET', manifest, argv[records + stride])
+  if type(row) == 'table' then return typed(2, 'hash', row) end
+  rows = {row}
+else
+  local ids = {}
+  for i = 1, n do ids[i] = argv[records + stride * i] end
+  rows = pcall('HMGET', manifest, unpack(ids, 1, min(1000, n)))
+  if rows['err'] then return typed(2, 'hash', rows) end
+  for from = 1001, n, 1000 do
+    local more = call('HMGET', manifest, unpack(ids, from, min(from + 999, n)))
+    for i = 1, #more do rows[from + i - 1] = more[i] end
+  end
+  blank = true
+  for i = 1, n do blank = blank and not rows[i] end
+  local tail = first + n
+  for from = first + 1, tail, 1000 do
+    blank = blank and call('EXISTS', unpack(keys, from, min(from + 999, tail))) == 0
+  end
+end
 
 -- Whether every entry of a row is assumed or written again.
 local function covered(entries, assumed, written)
@@ -110,24 +156,15 @@ local function covered(entries, assumed, written)
   return true
 end
 
-local now -- one TIME a call: it moves inside a script while the expiry of keys does not
-
--- Whether a lifetime is an instant that is past.
-local function past(life)
-  if sub(life, 1, 1) ~= 'a' then return false end
-  now = now or clock()
-  return sub(life, 2) + 0 <= now
-end
-
--- Holds the record at KEYS position k, whose plan starts at ARGV position a, against what its plan assumed: nil if it may
--- be written, else its status.
-local function check(k, a, row)
-  local id, mode, cond = ARGV[a], ARGV[a + 2], ARGV[a + 3]
-  local t = typeof(k)
+-- Holds record i, whose plan starts at ARGV positions a and b, against what its plan assumed: its status, or 1 if it may be
+-- written as far as its own state goes.
+local function check(i, a, b, row)
+  local k, mode, cond = first + i, argv[b], argv[b + 1]
+  local t = blank and 'none' or typeof(k)
   if t ~= 'none' and t ~= 'string' then return {'type', k, t} end
   local alive = t == 'string'
 
-  if row and sub(row, 1, 8) == ARGV[a + 1] then return 2 end
+  if row and sub(row, 1, 8) == argv[a + 1] then return 2 end
   if floor then
     -- Not applied for certain only if nothing has touched the record since before that attempt was sent.
     if seq < floor then return {'unknown'} end
@@ -144,7 +181,7 @@ local function check(k, a, row)
     if not alive then return {'missing'} end
   elseif mode == 'X' then
     if alive then return {'alive'} end
-    if not row and ARGV[a + 8] == '0' and type(pcall('ZSCORE', expiry, id)) ~= 'string' then return {'missing'} end
+    if not row and argv[b + 2] == '' and type(pcall('ZSCORE', expiry, argv[a])) ~= 'string' then return {'missing'} end
   elseif mode == 'D' then
     if not alive and not row then return {'missing'} end
   end
@@ -152,58 +189,129 @@ local function check(k, a, row)
   local by_value = false
   if cond ~= '' then
     if not alive then return {'missing'} end
-    if sub(cond, 1, 1) == 'w' then
+    if byte(cond) == 119 then -- w
       if not row or sub(row, 1, 8) ~= sub(cond, 2) then return {'changed'} end
     else
       by_value = true
       local want = ''
-      if sub(cond, 1, 1) == 'f' then want = sub(cond, 42) end
-      if (row or '') ~= want or redis.sha1hex(call('GET', KEYS[k])) ~= sub(cond, 2, 41) then return {'changed'} end
+      if byte(cond) == 102 then want = sub(cond, 42) end -- f
+      if (row or '') ~= want or redis.sha1hex(call('GET', keys[k])) ~= sub(cond, 2, 41) then return {'changed'} end
     end
   end
 
   if row then
     local newline = find(row, '\n', 9, true)
     local entries = newline and sub(row, newline + 1) or ''
-    if entries ~= ARGV[a + 5] and entries ~= ARGV[a + 4] and not covered(entries, ARGV[a + 4], ARGV[a + 5]) then
+    if entries ~= argv[a + 2] and entries ~= argv[b + 2] and not covered(entries, argv[b + 2], argv[a + 2]) then
       return {'replan', row}
     end
   elseif alive and not by_value then
-    return {'adopt', call('GET', KEYS[k])}
+    return {'adopt', call('GET', keys[k])}
   end
+  return 1
+end
 
-  local gone = past(ARGV[a + 7])
-  local last = a + 6 + 3 * ARGV[a + 8]
-  for o = a + 9, last, 3 do
-    local e = ARGV[o + 1] + 0
-    local found = types and types[e]
-    if not found then
-      found = typeof(e)
-      if types then types[e] = found end
+local now -- one TIME a call: it moves inside a script while the expiry of keys does not
+
+local reply = {'ok', ''} -- the status of record i is at 2 + i
+local refused = false    -- or the ids of the records that are not written
+local over               -- the ids of those whose lifetime is an instant that is past: their writes are deletes
+
+for i = 1, n do
+  local a = records + stride * i
+  local b = common or a + 4
+  -- What is put where there is nothing has nothing to be held against.
+  local s = blank and not floor and argv[b] == 'P' and argv[b + 1] == '' and 1 or check(i, a, b, rows[i])
+  reply[2 + i] = s
+  if s ~= 1 then
+    refused = refused or {}
+    refused[argv[a]] = true
+  elseif byte(argv[b + 3]) == 97 then -- a
+    now = now or clock()
+    if sub(argv[b + 3], 2) + 0 <= now then
+      over = over or {}
+      over[argv[a]] = true
     end
-    if found ~= 'none' and found ~= wanted[ARGV[o]] then return {'type', e, found} end
-    if ARGV[o] == 'u' and not gone then
-      local holder = claimed and claimed[e]
-      if not holder and found == 'set' then
-        holder = call('SRANDMEMBER', KEYS[e])
-        if holder and freed and freed[e] == holder then holder = nil end
+  end
+end
+
+-- Gives record i a status that keeps it from being written.
+local function refuse(i, status)
+  reply[2 + i] = status
+  refused = refused or {}
+  refused[argv[records + stride * i]] = true
+end
+
+-- The index keys are of their types.
+local wanted = {['+'] = 'set', ['u'] = 'set', ['-'] = 'set', ['z'] = 'zset', ['y'] = 'zset', ['l'] = 'zset', ['k'] = 'zset'}
+local width = {['+'] = 1, ['u'] = 1, ['-'] = 1, ['z'] = 2, ['y'] = 1, ['l'] = 2, ['k'] = 2}
+local claims, named = false, nil -- whether a unique value is claimed; record by id, once it is needed
+local e, found = 0, nil
+local g = groups
+while g <= last do
+  local code, size = argv[g], argv[g + 2] * width[argv[g]]
+  if argv[g + 1] + 0 ~= e then
+    e = argv[g + 1] + 0
+    found = typeof(e)
+  end
+  if found ~= 'none' and found ~= wanted[code] then
+    if not named then
+      named = {}
+      for i = 1, n do named[argv[records + stride * i]] = i end
+    end
+    for o = g + 2 + width[code], g + 2 + size, width[code] do
+      local i = named[argv[o]]
+      if reply[2 + i] == 1 then refuse(i, {'type', e, found}) end
+    end
+  elseif code == 'u' then
+    claims = true
+  end
+  g = g + 3 + size
+end
+
+-- A unique value has one holder: one that the set names, or one that claims it in this call. Only a record that passed
+-- claims and frees, in the order of the records.
+if claims then
+  local claimed, freed = {}, {} -- KEYS position -> id
+  local adds, removes = {}, {}  -- id -> KEYS positions
+  g = groups
+  while g <= last do
+    local code, size = argv[g], argv[g + 2] * width[argv[g]]
+    local into = code == 'u' and adds or code == '-' and removes
+    if into then
+      for o = g + 3, g + 2 + size do
+        local list = into[argv[o]]
+        if not list then
+          list = {}
+          into[argv[o]] = list
+        end
+        list[#list + 1] = argv[g + 1] + 0
       end
-      if holder and holder ~= id then
-        return {'taken', e, holder, call('HGET', manifest, holder) or ''}
+    end
+    g = g + 3 + size
+  end
+  for i = 1, n do
+    local id = argv[records + stride * i]
+    if reply[2 + i] == 1 and not (over and over[id]) then
+      for _, e in ipairs(adds[id] or {}) do
+        local holder = claimed[e]
+        if not holder then
+          holder = call('SRANDMEMBER', keys[e])
+          if holder and freed[e] == holder then holder = nil end
+        end
+        if holder and holder ~= id then
+          refuse(i, {'taken', e, holder, call('HGET', manifest, holder) or ''})
+          break
+        end
+      end
+      if reply[2 + i] == 1 then
+        for _, e in ipairs(adds[id] or {}) do claimed[e] = id end
+        if argv[common or records + stride * i + 4] == 'X' then
+          for _, e in ipairs(removes[id] or {}) do freed[e] = id end
+        end
       end
     end
   end
-  if n > 1 then
-    -- Only a record that passed claims and frees.
-    for o = a + 9, last, 3 do
-      if ARGV[o] == 'u' and not gone then
-        claimed[ARGV[o + 1] + 0] = id
-      elseif mode == 'X' and ARGV[o] == '-' then
-        freed[ARGV[o + 1] + 0] = id
-      end
-    end
-  end
-  return nil
 end
 
 -- A number as the decimal text that it is: Lua's own conversion rounds from 10^14 up.
@@ -212,138 +320,9 @@ local function decimal(x)
   return string.format('%.0f', x)
 end
 
--- The opening write. The server refuses it when it is out of memory, read-only or not allowed, and then nothing has
--- changed. A call that only deletes opens with one that is allowed when memory is full: it frees some.
-local function open(puts)
-  if puts == 0 then call('HDEL', meta, '') end
-  return decimal(call('HINCRBY', meta, 'seq', 1))
-end
-
--- Where the trims begin in ARGV.
-local trims = 4
-for _ = 1, n do trims = trims + 9 + 3 * ARGV[trims + 8] end
-local fence = ARGV[trims + 1 + 7 * ARGV[trims]]
-if fence ~= '' then
-  if call('HGET', meta, 'fence') ~= fence then return {'fence'} end
-end
-if ARGV[trims] ~= '0' then
-  local t = typeof(4)
-  if t ~= 'none' and t ~= 'hash' then return {'type', 4, t} end
-end
-
--- Without the key no record of the partition has a lifetime, and no note needs to go.
-local noted = call('EXISTS', expiry) == 1
-if noted then
-  local t = typeof(3)
-  if t ~= 'zset' then return {'type', 3, t} end
-end
--- Stores the record at KEYS position k; returns the instant at which it is due, if it has a lifetime of its own.
-local function store(k, value, life)
-  if life == 'f' then
-    call('SET', KEYS[k], value)
-  elseif life == 'k' then
-    call('SET', KEYS[k], value, 'KEEPTTL')
-  else
-    local due
-    if sub(life, 1, 1) == 'a' then
-      due = sub(life, 2)
-    else
-      now = now or clock()
-      due = decimal(now + life)
-    end
-    call('SET', KEYS[k], value, 'PXAT', due)
-    return due
-  end
-end
-
--- The row of a record just written.
-local function fresh_row(a, counter)
-  local row = ARGV[a + 1] .. counter
-  if ARGV[a + 5] ~= '' then row = row .. '\n' .. ARGV[a + 5] end
-  return row
-end
-
--- The order of bytes, which is that of members with one score. Lua's own comparison follows the locale.
-local function before(x, y)
-  local size = math.min(#x, #y)
-  for i = 1, size do
-    local p, q = string.byte(x, i), string.byte(y, i)
-    if p ~= q then return p < q end
-  end
-  return #x < #y
-end
-
--- Whether (score, member) lies nearer to the kept end than a floor.
-local function beats(score, member, floor_score, floor_member, top)
-  local x, y = number(score), number(floor_score)
-  if x == y then
-    if member == floor_member then return false end
-    return before(floor_member, member) == top
-  end
-  return (x > y) == top
-end
-
--- Takes out of a ranked key what belongs to records that are due, before it is trimmed: they must not push out those that
--- live. Their other entries wait for their collection.
-local function drop_due(key, body)
-  now = now or clock()
-  local edge = '(' .. decimal(now)
-  for from = 0, 1800, 200 do
-    local ids = call('ZRANGEBYSCORE', expiry, '-inf', edge, 'LIMIT', from, 200)
-    for _, id in ipairs(ids) do
-      local row = (call('HGET', manifest, id) or '') .. '\n'
-      if find(row, '\nz' .. body .. '\n', 1, true) then
-        call('ZREM', key, id)
-      else
-        local _, last = find(row, '\nl' .. body .. '\t', 1, true)
-        if last then
-          local digits = string.match(row, '^%x*', last + 1)
-          local prefix = string.gsub(digits, '%x%x', function(pair) return string.char(tonumber(pair, 16)) end)
-          call('ZREM', key, prefix .. id)
-        end
-      end
-    end
-    if #ids < 200 then return end
-  end
-end
-
--- Brings the ranked keys back to their bounds and notes the best that went.
-local function trim()
-  for t = trims + 1, trims + 7 * ARGV[trims], 7 do
-    local key, top, keep = KEYS[ARGV[t] + 0], ARGV[t + 2] == 'top', ARGV[t + 3] + 0
-    if ARGV[t + 5] ~= '' then
-      -- Out of the window is not trimmed: it is no member any more, and raises no floor.
-      local time = call('TIME')
-      -- By whole units: one that the window has not left yet stays, so that nothing younger goes.
-      local oldest = math.floor((time[1] * 1000000 + time[2] - ARGV[t + 5]) / ARGV[t + 6])
-      call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%.0f', oldest))
-    end
-    if keep > 0 then
-      local size = call('ZCARD', key)
-      if noted and size > keep + ARGV[t + 4] then
-        drop_due(key, ARGV[t + 1])
-        size = call('ZCARD', key)
-      end
-      if size > keep + ARGV[t + 4] then
-        local from, to, edge = 0, size - keep - 1, size - keep - 1
-        if not top then from, to, edge = keep, size - 1, keep end
-        local best = call('ZRANGE', key, edge, edge, 'WITHSCORES')
-        local old = call('HGET', KEYS[4], ARGV[t + 1])
-        local count, score, member = 0, nil, nil
-        if old then
-          count, score, member = string.match(old, '^(%d+) (%S+) (.*)$')
-        end
-        if not old or beats(best[2], best[1], score, member, top) then score, member = best[2], best[1] end
-        call('ZREMRANGEBYRANK', key, from, to)
-        call('HSET', KEYS[4], ARGV[t + 1], decimal(count + 1) .. ' ' .. score .. ' ' .. member)
-      end
-    end
-  end
-end
-
--- Adds a few ids that are due to a reply, from a place that moves with the writes so that callers meet different ones.
-local function with_due(reply)
-  local limit = ARGV[#ARGV] + 0
+-- Adds a few ids that are due to the reply, from a place that moves with the writes so that callers meet different ones.
+local function with_due()
+  local limit = argv[5] + 0
   if not noted or limit == 0 then return reply end
   now = now or clock()
   local edge = '(' .. decimal(now)
@@ -358,79 +337,11 @@ local function with_due(reply)
   return reply
 end
 
-if n == 1 then
-  local id, mode, k = ARGV[4], ARGV[6], first + 1
-  local row = pcall('HGET', manifest, id)
-  if type(row) == 'table' then return typed(2, 'hash', row) end
-  local status = check(k, 4, row)
-  if status then return {'ok', call('HGET', meta, 'seq') or '0', status} end
-  local expired = past(ARGV[11])
-  local deletes = mode == 'D' or mode == 'X' or expired
-  local counter = open(deletes and 0 or 1)
-  local last = 10 + 3 * ARGV[12]
-  for o = 13, last, 3 do
-    local code = ARGV[o]
-    if code == '-' or expired and (code == '+' or code == 'u') then
-      call('SREM', KEYS[ARGV[o + 1] + 0], id)
-    elseif code == 'y' or expired then
-      call('ZREM', KEYS[ARGV[o + 1] + 0], (code == 'z' and '' or ARGV[o + 2]) .. id)
-    end
-  end
-  for o = 13, expired and 0 or last, 3 do
-    local code = ARGV[o]
-    if code == '+' or code == 'u' then
-      call('SADD', KEYS[ARGV[o + 1] + 0], id)
-    elseif code == 'z' then
-      call('ZADD', KEYS[ARGV[o + 1] + 0], ARGV[o + 2], id)
-    elseif code == 'l' then
-      call('ZADD', KEYS[ARGV[o + 1] + 0], 0, ARGV[o + 2] .. id)
-    end
-  end
-  if deletes then
-    if mode ~= 'X' then call('DEL', KEYS[k]) end
-    call('HDEL', manifest, id)
-    call('HSET', meta, 'dels', counter)
-    if noted then call('ZREM', expiry, id) end
-  else
-    local due
-    if mode ~= 'F' then due = store(k, ARGV[10], ARGV[11]) end
-    call('HSET', manifest, id, fresh_row(4, counter))
-    if due then
-      call('ZADD', expiry, due, id)
-    elseif noted and ARGV[11] == 'f' then
-      call('ZREM', expiry, id)
-    end
-  end
-  trim()
-  if fence ~= '' then call('HINCRBY', meta, 'built', 1) end
-  return with_due({'ok', counter, 1})
-end
-
--- A batch: where each plan starts in ARGV, then the rows, the checks, and the writes grouped by key.
-local at, ids = {}, {}
-local p = 4
-for i = 1, n do
-  at[i] = p
-  ids[i] = ARGV[p]
-  p = p + 9 + 3 * ARGV[p + 8]
-end
-local rows = pcall('HMGET', manifest, unpack(ids, 1, math.min(1000, n)))
-if rows['err'] then return typed(2, 'hash', rows) end
-for from = 1001, n, 1000 do
-  local more = call('HMGET', manifest, unpack(ids, from, math.min(from + 999, n)))
-  for i = 1, #more do rows[from + i - 1] = more[i] end
-end
-
-local status = {}
-local reply = {'ok', ''}
 local puts, deletes = 0, 0
 for i = 1, n do
-  local s = check(first + i, at[i], rows[i])
-  status[i] = s or 1
-  reply[2 + i] = status[i]
-  if not s then
-    local mode = ARGV[at[i] + 2]
-    if mode == 'D' or mode == 'X' or past(ARGV[at[i] + 7]) then deletes = deletes + 1 else puts = puts + 1 end
+  if reply[2 + i] == 1 then
+    local mode = argv[common or records + stride * i + 4]
+    if mode == 'D' or mode == 'X' or over and over[argv[records + stride * i]] then deletes = deletes + 1 else puts = puts + 1 end
   end
 end
 if puts + deletes == 0 then
@@ -438,75 +349,165 @@ if puts + deletes == 0 then
   return reply
 end
 
-local counter = open(puts)
+-- The opening write. The server refuses it when it is out of memory, read-only or not allowed, and then nothing has
+-- changed. A call that only deletes opens with one that is allowed when memory is full: it frees some.
+if puts == 0 then call('HDEL', meta, '') end
+local counter = decimal(call('HINCRBY', meta, 'seq', 1))
 reply[2] = counter
-local sadd, srem, zadd, zrem = {}, {}, {}, {}
-local fresh, gone, notes, unnoted = {}, {}, {}, {}
-for i = 1, n do
-  if status[i] == 1 then
-    local a = at[i]
-    local id, mode, life = ids[i], ARGV[a + 2], ARGV[a + 7]
-    local expired = past(life)
-    for o = a + 9, a + 6 + 3 * ARGV[a + 8], 3 do
-      local code, e, member = ARGV[o], ARGV[o + 1] + 0, id
-      local to = sadd
-      if code == '-' or expired and (code == '+' or code == 'u') then
-        to = srem
-      elseif code == 'y' or expired then
-        to, member = zrem, (code == 'z' and '' or ARGV[o + 2]) .. id
-        code = 'y'
-      elseif code == 'z' or code == 'l' then
-        to = zadd
+
+-- At most 1000 arguments a command: unpack fails above a few thousand.
+local function each(command, target, list, from, to)
+  for at = from, to, 1000 do
+    call(command, target, unpack(list, at, min(at + 999, to)))
+  end
+end
+
+-- The entries, key by key, removals first: a value that one record leaves and another takes ends with its new holder.
+local commands = {['+'] = 'SADD', ['u'] = 'SADD', ['-'] = 'SREM', ['z'] = 'ZADD', ['y'] = 'ZREM', ['l'] = 'ZADD', ['k'] = 'ZREM'}
+local undo = {['+'] = 'SREM', ['u'] = 'SREM', ['-'] = 'SREM', ['z'] = 'ZREM', ['y'] = 'ZREM', ['l'] = 'ZREM', ['k'] = 'ZREM'}
+g = groups
+while g <= last do
+  local code = argv[g]
+  local key, step = keys[argv[g + 1] + 0], width[code]
+  local from, to = g + 3, g + 2 + argv[g + 2] * step
+  if not refused and not over and code ~= 'l' and code ~= 'k' then
+    each(commands[code], key, argv, from, to) -- the arguments stand there as the command takes them
+  else
+    local take, drop = {}, {}
+    for o = from, to, step do
+      local id = argv[o + step - 1]
+      if not (refused and refused[id]) then
+        local member = (code == 'l' or code == 'k') and argv[o] .. id or id
+        if commands[code] == undo[code] or over and over[id] then
+          drop[#drop + 1] = member
+        else
+          if step == 2 then take[#take + 1] = code == 'z' and argv[o] or '0' end
+          take[#take + 1] = member
+        end
       end
-      local list = to[e]
-      if not list then
-        list = {}
-        to[e] = list
-      end
-      if code == 'z' then
-        list[#list + 1] = ARGV[o + 2]
-      elseif code == 'l' then
-        list[#list + 1] = '0'
-        member = ARGV[o + 2] .. id
-      end
-      list[#list + 1] = member
     end
-    if mode == 'D' or mode == 'X' or expired then
-      if mode ~= 'X' then call('DEL', KEYS[first + i]) end
+    each(undo[code], key, drop, 1, #drop)
+    each(commands[code], key, take, 1, #take)
+  end
+  g = to + 1
+end
+
+-- The records, and their rows and notes.
+local stored, fresh, gone, notes, unnoted = {}, {}, {}, {}, {}
+for i = 1, n do
+  if reply[2 + i] == 1 then
+    local a, key = records + stride * i, keys[first + i]
+    local b = common or a + 4
+    local id, mode, life = argv[a], argv[b], argv[b + 3]
+    if mode == 'D' or mode == 'X' or over and over[id] then
+      if mode ~= 'X' then call('DEL', key) end
       gone[#gone + 1] = id
       unnoted[#unnoted + 1] = id
     else
-      local due
-      if mode ~= 'F' then due = store(first + i, ARGV[a + 6], life) end
+      local row = argv[a + 1] .. counter
+      if argv[a + 2] ~= '' then row = row .. '\n' .. argv[a + 2] end
       fresh[#fresh + 1] = id
-      fresh[#fresh + 1] = fresh_row(a, counter)
-      if due then
+      fresh[#fresh + 1] = row
+      if life == 'f' then unnoted[#unnoted + 1] = id end
+      if mode == 'F' then
+        -- A fix leaves the record alone.
+      elseif life == 'f' then
+        stored[#stored + 1] = key
+        stored[#stored + 1] = argv[a + 3]
+      elseif life == 'k' then
+        call('SET', key, argv[a + 3], 'KEEPTTL')
+      else
+        local due
+        if byte(life) == 97 then -- a
+          due = sub(life, 2)
+        else
+          now = now or clock()
+          due = decimal(now + life)
+        end
+        call('SET', key, argv[a + 3], 'PXAT', due)
         notes[#notes + 1] = due
         notes[#notes + 1] = id
-      elseif life == 'f' then
-        unnoted[#unnoted + 1] = id
       end
     end
   end
 end
 
--- At most 1000 arguments a command: unpack fails above a few thousand.
-local function each(command, target, list)
-  for from = 1, #list, 1000 do
-    call(command, target, unpack(list, from, math.min(from + 999, #list)))
+for at = 1, #stored, 1000 do
+  call('MSET', unpack(stored, at, min(at + 999, #stored)))
+end
+each('HSET', manifest, fresh, 1, #fresh)
+each('HDEL', manifest, gone, 1, #gone)
+each('ZADD', expiry, notes, 1, #notes)
+if noted then each('ZREM', expiry, unnoted, 1, #unnoted) end
+if deletes > 0 then call('HSET', meta, 'dels', counter) end
+
+-- The ranked keys go back to their bounds; the best that went is noted.
+if trims > 0 then
+  -- Whether (score, member) lies nearer to the kept end than a floor.
+  local function beats(score, member, floor_score, floor_member, top)
+    local x, y = number(score), number(floor_score)
+    if x == y then
+      if member == floor_member then return false end
+      return before(floor_member, member) == top
+    end
+    return (x > y) == top
+  end
+
+  -- Takes out of a ranked key what belongs to records that are due, before it is trimmed: they must not push out those that
+  -- live. Their other entries wait for their collection.
+  local function drop_due(key, body)
+    now = now or clock()
+    local edge = '(' .. decimal(now)
+    for from = 0, 1800, 200 do
+      local ids = call('ZRANGEBYSCORE', expiry, '-inf', edge, 'LIMIT', from, 200)
+      for _, id in ipairs(ids) do
+        local row = (call('HGET', manifest, id) or '') .. '\n'
+        if find(row, '\nz' .. body .. '\n', 1, true) then
+          call('ZREM', key, id)
+        else
+          local _, last = find(row, '\nl' .. body .. '\t', 1, true)
+          if last then
+            local digits = string.match(row, '^%x*', last + 1)
+            local prefix = string.gsub(digits, '%x%x', function(pair) return string.char(tonumber(pair, 16)) end)
+            call('ZREM', key, prefix .. id)
+          end
+        end
+      end
+      if #ids < 200 then return end
+    end
+  end
+
+  for t = 7, 7 * trims, 7 do
+    local key, top, keep = keys[argv[t] + 0], argv[t + 2] == 'top', argv[t + 3] + 0
+    if argv[t + 5] ~= '' then
+      -- Out of the window is not trimmed: it is no member any more, and raises no floor.
+      local time = call('TIME')
+      -- By whole units: one that the window has not left yet stays, so that nothing younger goes.
+      local oldest = math.floor((time[1] * 1000000 + time[2] - argv[t + 5]) / argv[t + 6])
+      call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%.0f', oldest))
+    end
+    if keep > 0 then
+      local size = call('ZCARD', key)
+      if noted and size > keep + argv[t + 4] then
+        drop_due(key, argv[t + 1])
+        size = call('ZCARD', key)
+      end
+      if size > keep + argv[t + 4] then
+        local from, to, edge = 0, size - keep - 1, size - keep - 1
+        if not top then from, to, edge = keep, size - 1, keep end
+        local best = call('ZRANGE', key, edge, edge, 'WITHSCORES')
+        local old = call('HGET', keys[4], argv[t + 1])
+        local count, score, member = 0, nil, nil
+        if old then
+          count, score, member = string.match(old, '^(%d+) (%S+) (.*)$')
+        end
+        if not old or beats(best[2], best[1], score, member, top) then score, member = best[2], best[1] end
+        call('ZREMRANGEBYRANK', key, from, to)
+        call('HSET', keys[4], argv[t + 1], decimal(count + 1) .. ' ' .. score .. ' ' .. member)
+      end
+    end
   end
 end
 
--- Removals first: a value that one record leaves and another takes ends with its new holder.
-for e, members in pairs(srem) do each('SREM', KEYS[e], members) end
-for e, members in pairs(zrem) do each('ZREM', KEYS[e], members) end
-for e, members in pairs(sadd) do each('SADD', KEYS[e], members) end
-for e, members in pairs(zadd) do each('ZADD', KEYS[e], members) end
-each('HSET', manifest, fresh)
-each('HDEL', manifest, gone)
-each('ZADD', expiry, notes)
-if noted then each('ZREM', expiry, unnoted) end
-if deletes > 0 then call('HSET', meta, 'dels', counter) end
-trim()
 if fence ~= '' then call('HINCRBY', meta, 'built', puts + deletes) end
-return with_due(reply)
+return with_due()

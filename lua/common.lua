@@ -33,3 +33,13 @@ local function number(score)
   if score == '-inf' then return -math.huge end
   return tonumber(score) or tonumber((string.gsub(score, 'e', '.0e', 1)))
 end
+
+-- The order of bytes, which is that of members with one score. Lua's own comparison follows the locale.
+local function before(x, y)
+  local size = math.min(#x, #y)
+  for i = 1, size do
+    local p, q = string.byte(x, i), string.byte(y, i)
+    if p ~= q then return p < q end
+  end
+  return #x < #y
+end

@@ -85,7 +85,7 @@ func (h header) positions(section string) (names []string, open bool) {
 
 var (
 	listedReply = regexp.MustCompile(`\{'([a-z]+)'`)
-	codedReply  = regexp.MustCompile(`(?:return|reply =) \{'([a-z]+)'`)
+	codedReply  = regexp.MustCompile(`(?:return|reply =|refuse\(i,) \{'([a-z]+)'`)
 )
 
 // codes are the first words of the replies that a text names.
@@ -131,7 +131,7 @@ var wrappers = map[string]func(context.Context, *Runner) error{
 		return err
 	},
 	"read": func(ctx context.Context, r *Runner) error {
-		_, _, err := r.Read(ctx, "meta", "manifest", []string{"records 1", "records 2"}, []string{"a", "b"})
+		_, _, err := r.Read(ctx, "meta", "manifest", []string{"records 1", "records 2"}, []string{"a", "b"}, true)
 		return err
 	},
 	"find": func(ctx context.Context, r *Runner) error {
@@ -237,7 +237,7 @@ func TestAWrapperSendsItsKeysWhereTheHeaderSays(t *testing.T) {
 
 func TestAWrapperSendsAsManyArgumentsAsTheHeaderSays(t *testing.T) {
 	// What comes after the fixed arguments, for the calls above.
-	repeated := map[string]int{"apply": 2*9 + 2*3 + 3, "enter": 2, "register": 4, "read": 2, "inspect": 2*2 + 2*4, "ready": 2}
+	repeated := map[string]int{"apply": 1 + 2*8 + 2*(3+1), "enter": 2, "register": 4, "read": 2, "inspect": 2*2 + 2*4, "ready": 2}
 	for name := range wrappers {
 		fixed, open := headerOf(t, name).positions("ARGV")
 		n := len(fixed)

@@ -20,7 +20,7 @@ local key = KEYS[1]
 local steps = {
   {'TYPE', key}, {'EXISTS', key}, {'TIME'},
   {'DEL', key},
-  {'SET', key, '1', 'PXAT', '99999999999999'}, {'SET', key, '1', 'KEEPTTL'}, {'GET', key}, {'PTTL', key},
+  {'SET', key, '1', 'PXAT', '99999999999999'}, {'SET', key, '1', 'KEEPTTL'}, {'GET', key}, {'PTTL', key}, {'MSET', key, '1'}, {'MGET', key},
   {'PEXPIREAT', key, '99999999999999'}, {'PERSIST', key}, {'DEL', key},
   {'HINCRBY', key, 'f', '1'}, {'HSET', key, 'g', '1'}, {'HGET', key, 'f'}, {'HMGET', key, 'f'}, {'HGETALL', key},
   {'HDEL', key, 'f', 'g'}, {'DEL', key},

@@ -21,16 +21,21 @@ type Loaded struct {
 	HasRow   bool
 	Value    string // "" if HasValue is false
 	HasValue bool
-	TTL      time.Duration // -1 without an expiry
+	Foreign  string        // the type of what is stored, if it is no string
+	TTL      time.Duration // -1 without an expiry, or where it was not asked for
 }
 
-// Read loads records with their rows in one round trip. records and ids are aligned; so is the result. The number is
-// the partition's write counter.
-func (r *Runner) Read(ctx context.Context, meta, manifest string, records, ids []string) ([]Loaded, int64, error) {
+// Read loads records with their rows in one round trip, and with their time to live where ttls asks for it. records and ids
+// are aligned; so is the result. The number is the partition's write counter.
+func (r *Runner) Read(ctx context.Context, meta, manifest string, records, ids []string, ttls bool) ([]Loaded, int64, error) {
 	keys := append([]string{meta, manifest}, records...)
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
+	args := make([]any, 0, 1+len(ids))
+	args = append(args, "")
+	if ttls {
+		args[0] = "1"
+	}
+	for i := range ids {
+		args = append(args, &ids[i])
 	}
 	list, err := r.run(ctx, readScript, keys, fixed(args))
 	if err != nil {
@@ -40,11 +45,17 @@ func (r *Runner) Read(ctx context.Context, meta, manifest string, records, ids [
 	if err := rep.refusal(0); err != nil {
 		return nil, 0, err
 	}
+	if len(list) != 2+3*len(ids) {
+		return nil, 0, rep.unexpected()
+	}
 	out := make([]Loaded, len(ids))
 	for i := range ids {
 		l := &out[i]
 		l.Row, l.HasRow = rep.optional(2 + 3*i)
 		l.Value, l.HasValue = rep.optional(3 + 3*i)
+		if found, ok := list[3+3*i].([]any); ok {
+			l.Foreign = reply{readScript.name, found, keys}.text(0)
+		}
 		l.TTL = -1
 		if ttl := rep.number(4 + 3*i); ttl >= 0 {
 			l.TTL = time.Duration(ttl) * time.Millisecond

@@ -123,10 +123,14 @@ func TestAForeignValueAtAKeyEndsAQueryWithItsNameAndType(t *testing.T) {
 			require.NoError(t, w.rdb.RPush(w.ctx, key, "x").Err())
 			_, find := w.r.Find(w.ctx, FindCall{Meta: meta, Expiry: expiry, Entries: statusOf + "new:v1", State: "index:status.1", Cursor: "0", Page: 10})
 			_, count := w.r.Count(w.ctx, meta, expiry, "index:status.1", []string{statusOf + "new:v1"})
-			_, _, read := w.r.Read(w.ctx, meta, manifest, []string{record("a")}, []string{"a"})
+			loaded, _, read := w.r.Read(w.ctx, meta, manifest, []string{record("a")}, []string{"a"}, false)
 			errs := []error{find, count}
 			switch key {
-			case record("a"), manifest:
+			case record("a"):
+				require.NoError(t, read, "a foreign record is nothing to the others of a call")
+				require.Equal(t, "list", loaded[0].Foreign)
+				continue
+			case manifest:
 				errs = []error{read}
 			case meta:
 				errs = append(errs, read)
@@ -153,7 +157,7 @@ func TestReadGivesRecordsAndRowsInTheOrderAskedFor(t *testing.T) {
 		for i, id := range ids {
 			keys[i] = record(id)
 		}
-		got, seq, err := w.r.Read(w.ctx, meta, manifest, keys, ids)
+		got, seq, err := w.r.Read(w.ctx, meta, manifest, keys, ids, true)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, seq)
 		require.Len(t, got, len(ids))
@@ -166,5 +170,10 @@ func TestReadGivesRecordsAndRowsInTheOrderAskedFor(t *testing.T) {
 		require.Equal(t, Loaded{Row: "write0091", HasRow: true, TTL: -1}, got[3])
 		require.Equal(t, Loaded{HasValue: true, TTL: -1}, got[4], "an empty record is a record")
 		require.Equal(t, got[2], got[5])
+
+		got, _, err = w.r.Read(w.ctx, meta, manifest, keys[:1], ids[:1], false)
+		require.NoError(t, err)
+		require.Equal(t, `{"ID":"c","In":null}`, got[0].Value)
+		require.EqualValues(t, -1, got[0].TTL, "nobody asked for it")
 	})
 }

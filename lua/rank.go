@@ -32,11 +32,12 @@ type FloorMark struct {
 
 // RankReply is one page.
 type RankReply struct {
-	Pairs  []Pair
-	Floor  FloorMark // Raw is "" if nothing was trimmed
-	Hidden int64     // left out because their records are due
-	More   bool      // members follow the page
-	Size   int64     // members within the bounds, due ones included
+	Members []string
+	Last    Pair      // the last of them with its score
+	Floor   FloorMark // Raw is "" if nothing was trimmed
+	Hidden  int64     // left out because their records are due
+	More    bool      // members follow the page
+	Size    int64     // members within the bounds, due ones included
 }
 
 // Rank reads one page in order. Errors: *StateError if the index is not ready, ErrNotEntered, *KeyTypeError.
@@ -66,17 +67,20 @@ func (r *Runner) Rank(ctx context.Context, c RankCall) (RankReply, error) {
 	if err := rep.refusal(0); err != nil {
 		return RankReply{}, err
 	}
-	if len(list) < 5 || len(list)%2 == 0 {
+	if len(list) < 6 {
 		return RankReply{}, rep.unexpected()
 	}
 	out := RankReply{
-		Hidden: rep.number(2), More: rep.text(3) == "1", Size: rep.number(4), Pairs: make([]Pair, 0, (len(list)-5)/2),
+		Hidden: rep.number(2), More: rep.text(3) == "1", Size: rep.number(4), Members: make([]string, 0, len(list)-6),
 	}
 	if raw := rep.text(1); raw != "" {
 		out.Floor = ParseFloor(raw)
 	}
-	for i := 5; i < len(list); i += 2 {
-		out.Pairs = append(out.Pairs, Pair{rep.text(i), rep.text(i + 1)})
+	for i := 6; i < len(list); i++ {
+		out.Members = append(out.Members, rep.text(i))
+	}
+	if n := len(out.Members); n > 0 {
+		out.Last = Pair{out.Members[n-1], rep.text(5)}
 	}
 	return out, nil
 }

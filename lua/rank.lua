@@ -23,9 +23,9 @@
 --   12 for 'l' how many bytes of a member stand before its id, '' where they end with the bytes 0 and 1
 --
 -- Returns
---   {'ok', floor, hidden, more, size, member, score, ...}   floor: 'trims score member' or ''; hidden counts the members
+--   {'ok', floor, hidden, more, size, score, member, ...}   floor: 'trims score member' or ''; hidden counts the members
 --                                          left out as due; more '1' if members follow the page; size: members within
---                                          the bounds, due ones included
+--                                          the bounds, due ones included; score: of the last member, '' without one
 --   {'meta'}                               the partition has no meta
 --   {'state', state}                       the index is not ready; '' if the partition does not know it
 --   {'type', KEYS position, found type}
@@ -38,140 +38,136 @@
 
 local refusal = unready(ARGV[1])
 if refusal then return refusal end
+local call, pcall = redis.call, redis.pcall
 local key, limit, desc = KEYS[4], ARGV[5] + 0, ARGV[4] == 'desc'
 local lexical = ARGV[3] == 'l'
 
-local size = redis.pcall('ZCARD', key)
+local size = pcall('ZCARD', key)
 if type(size) == 'table' then return typed(4, 'zset', size) end
-local floor = redis.pcall('HGET', KEYS[3], ARGV[2])
+local floor = pcall('HGET', KEYS[3], ARGV[2])
 if type(floor) == 'table' then return typed(3, 'hash', floor) end
 
 -- The ranks [low, high) that the bounds leave. Scores are counted by closed bounds only: not every server takes an open one
 -- at infinity.
-local function below(bound)
-  if bound == '-inf' or bound == '-' then return 0 end
-  if bound == '+' then return size end
-  local mark = string.sub(bound, 1, 1)
+local low, high = 0, size
+local bound = ARGV[6]
+if bound == '+' then
+  low = size
+elseif bound ~= '-inf' and bound ~= '-' then
+  local open, rest = string.sub(bound, 1, 1), string.sub(bound, 2)
   if lexical then
-    local rest = string.sub(bound, 2)
-    return redis.call('ZLEXCOUNT', key, '-', (mark == '[' and '(' or '[') .. rest)
+    low = call('ZLEXCOUNT', key, '-', (open == '[' and '(' or '[') .. rest)
+  elseif open == '(' then
+    low = call('ZCOUNT', key, '-inf', rest)
+  else
+    low = size - call('ZCOUNT', key, bound, '+inf')
   end
-  if mark == '(' then return redis.call('ZCOUNT', key, '-inf', string.sub(bound, 2)) end
-  return size - redis.call('ZCOUNT', key, bound, '+inf')
 end
-
-local function above(bound)
-  if bound == '+inf' or bound == '+' then return 0 end
-  local mark = string.sub(bound, 1, 1)
+bound = ARGV[7]
+if bound ~= '+inf' and bound ~= '+' then
+  local open, rest = string.sub(bound, 1, 1), string.sub(bound, 2)
   if lexical then
-    local rest = string.sub(bound, 2)
-    return redis.call('ZLEXCOUNT', key, (mark == '[' and '(' or '[') .. rest, '+')
+    high = size - call('ZLEXCOUNT', key, (open == '[' and '(' or '[') .. rest, '+')
+  elseif open == '(' then
+    high = size - call('ZCOUNT', key, rest, '+inf')
+  else
+    high = call('ZCOUNT', key, '-inf', bound)
   end
-  if mark == '(' then return redis.call('ZCOUNT', key, string.sub(bound, 2), '+inf') end
-  return size - redis.call('ZCOUNT', key, '-inf', bound)
 end
-
-local low, high = below(ARGV[6]), size - above(ARGV[7])
 if ARGV[10] ~= '' then
-  local t = redis.call('TIME')
+  local t = call('TIME')
   local oldest = math.floor((t[1] * 1000000 + t[2] - ARGV[10]) / ARGV[11])
   -- What was trimmed is out of the window by now, all of it.
   local best = floor and number(string.match(floor, '^%d+ (%S+)'))
   if best and best < oldest then floor = false end
-  low = math.max(low, redis.call('ZCOUNT', key, '-inf', '(' .. string.format('%.0f', oldest)))
+  low = math.max(low, call('ZCOUNT', key, '-inf', '(' .. string.format('%.0f', oldest)))
 end
 local within = math.max(0, high - low)
-
--- The order of bytes, which is that of members with one score. Lua's own comparison follows the locale.
-local function before(x, y)
-  for i = 1, math.min(#x, #y) do
-    local p, q = string.byte(x, i), string.byte(y, i)
-    if p ~= q then return p < q end
-  end
-  return #x < #y
-end
 
 if ARGV[9] ~= '' then
   -- The rank of the cursor's pair, or the one that it would have.
   local member, from, to, ties = ARGV[9], nil, nil, nil
   if lexical then
-    from = redis.call('ZLEXCOUNT', key, '-', '(' .. member)
+    from = call('ZLEXCOUNT', key, '-', '(' .. member)
     ties = from + 1 -- members are equal only as a whole
   else
-    from = size - redis.call('ZCOUNT', key, ARGV[8], '+inf')
-    ties = from + redis.call('ZCOUNT', key, ARGV[8], ARGV[8])
+    from = size - call('ZCOUNT', key, ARGV[8], '+inf')
+    ties = from + call('ZCOUNT', key, ARGV[8], ARGV[8])
     to = ties
     while from < to do
       local middle = math.floor((from + to) / 2)
-      if before(redis.call('ZRANGE', key, middle, middle)[1], member) then from = middle + 1 else to = middle end
+      if before(call('ZRANGE', key, middle, middle)[1], member) then from = middle + 1 else to = middle end
     end
   end
   if desc then
     high = math.min(high, from)
   else
     -- The same id beyond the ties has moved on to another score, and is another pair.
-    if from < ties and redis.call('ZRANGE', key, from, from)[1] == member then from = from + 1 end
+    if from < ties and call('ZRANGE', key, from, from)[1] == member then from = from + 1 end
     low = math.max(low, from)
   end
 end
 
-local function id_of(member)
-  if not lexical then return member end
-  if ARGV[12] ~= '' then return string.sub(member, ARGV[12] + 1) end
-  local _, last = string.find(member, '\0\1', 1, true)
-  return string.sub(member, (last or 0) + 1)
-end
-
-local reply = {'ok', floor or '', 0, '0', within}
-local due = redis.call('EXISTS', KEYS[2]) == 1
+local hidden, last = 0, nil
+local due = call('EXISTS', KEYS[2]) == 1
 local now = due and clock()
 if limit == 0 then
   -- Only the size is asked for: how many of them are due.
-  if not due or within == 0 then return reply end
-  if lexical then
-    reply[4] = '1'
-    return reply
-  end
+  if not due or within == 0 then return {'ok', floor or '', 0, '0', within, ''} end
+  if lexical then return {'ok', floor or '', 0, '1', within, ''} end
   local from, text = 0, '(' .. string.format('%.0f', now)
   while true do
-    local ids = redis.pcall('ZRANGEBYSCORE', KEYS[2], '-inf', text, 'LIMIT', from, 1000)
+    local ids = pcall('ZRANGEBYSCORE', KEYS[2], '-inf', text, 'LIMIT', from, 1000)
     if ids['err'] then return typed(2, 'zset', ids) end
     for _, id in ipairs(ids) do
-      local rank = redis.call('ZRANK', key, id)
-      if rank and rank >= low and rank < high then reply[3] = reply[3] + 1 end
+      local rank = call('ZRANK', key, id)
+      if rank and rank >= low and rank < high then hidden = hidden + 1 end
     end
-    if #ids < 1000 then return reply end
+    if #ids < 1000 then return {'ok', floor or '', hidden, '0', within, ''} end
     from = from + 1000
   end
 end
-local taken = 0
+
+local reply, taken = {'ok', floor or '', 0, '0', within, ''}, 0
 while low < high and taken < limit do
   local count = math.min(limit - taken, high - low, 500)
   local page
   if desc then
-    page = redis.call('ZREVRANGE', key, size - high, size - high + count - 1, 'WITHSCORES')
+    page = call('ZREVRANGE', key, size - high, size - high + count - 1)
     high = high - count
   else
-    page = redis.call('ZRANGE', key, low, low + count - 1, 'WITHSCORES')
+    page = call('ZRANGE', key, low, low + count - 1)
     low = low + count
   end
   local notes
   if due then
-    local ids = {}
-    for i = 1, #page, 2 do ids[#ids + 1] = id_of(page[i]) end
-    notes = redis.pcall('ZMSCORE', KEYS[2], unpack(ids))
+    local ids = page
+    if lexical then
+      ids = {}
+      for i, member in ipairs(page) do
+        local before_id = ARGV[12]
+        if before_id == '' then
+          local _, last = string.find(member, '\0\1', 1, true)
+          before_id = last or 0
+        end
+        ids[i] = string.sub(member, before_id + 1)
+      end
+    end
+    notes = pcall('ZMSCORE', KEYS[2], unpack(ids))
     if notes['err'] then return typed(2, 'zset', notes) end
   end
-  for i = 1, #page, 2 do
-    local at = notes and notes[(i + 1) / 2]
-    if at and number(at) < now then
-      reply[3] = reply[3] + 1
+  for i, member in ipairs(page) do
+    if notes and notes[i] and number(notes[i]) < now then
+      hidden = hidden + 1
     else
-      reply[#reply + 1] = page[i]
-      reply[#reply + 1] = page[i + 1]
       taken = taken + 1
+      reply[6 + taken] = member
+      last = member
     end
   end
 end
+reply[3] = hidden
 if low < high then reply[4] = '1' end
+-- Of the page only the last score is told: writing a score as text costs the server more than finding its member.
+if last then reply[6] = call('ZSCORE', key, last) end
 return reply

@@ -64,6 +64,7 @@ type Runner struct {
 	retry   Retry
 	onRetry func(Attempt)
 	plainRO atomic.Bool // the server has no EVALSHA_RO: read scripts go out as EVALSHA
+	reads   *reads      // nil: nothing is shared
 }
 
 // NewRunner gives a Runner over rdb. onRetry may be nil.
@@ -82,9 +83,13 @@ func (r *Runner) once(ctx context.Context, s *script, keys []string, args []any)
 	if ro {
 		eval, evalsha = "eval_ro", "evalsha_ro"
 	}
-	reply, err := r.send(ctx, evalsha, s.sha, keys, args)
+	send := r.process
+	if s.reads {
+		send = r.read
+	}
+	reply, err := send(ctx, call(ctx, evalsha, s.sha, keys, args))
 	if err != nil && hasCode(err, "NOSCRIPT") {
-		reply, err = r.send(ctx, eval, s.source, keys, args)
+		reply, err = send(ctx, call(ctx, eval, s.source, keys, args))
 	}
 	if ro && err != nil && refusesReadOnly(err) {
 		r.plainRO.Store(true)
@@ -93,7 +98,8 @@ func (r *Runner) once(ctx context.Context, s *script, keys []string, args []any)
 	return reply, err
 }
 
-func (r *Runner) send(ctx context.Context, name, text string, keys []string, args []any) (any, error) {
+// call is the command that runs a script.
+func call(ctx context.Context, name, text string, keys []string, args []any) []any {
 	all := make([]any, 0, 3+len(keys)+len(args))
 	all = append(all, name, text, len(keys))
 	for _, k := range keys {
@@ -108,7 +114,7 @@ func (r *Runner) send(ctx context.Context, name, text string, keys []string, arg
 			}
 		}
 	}
-	return r.process(ctx, all)
+	return all
 }
 
 // process sends one command, never twice by itself. A nil reply is nil.
@@ -141,10 +147,10 @@ func (r *Runner) run(ctx context.Context, s *script, keys []string, args func(re
 	return list, nil
 }
 
-// plain repeats one command that may run any number of times, as run does.
+// plain repeats one command that only reads, as run does.
 func (r *Runner) plain(ctx context.Context, args ...any) (any, error) {
 	name, _ := args[0].(string)
-	return r.repeat(ctx, name, name, true, func(bool) (any, error) { return r.process(ctx, args) })
+	return r.repeat(ctx, name, name, true, func(bool) (any, error) { return r.read(ctx, args) })
 }
 
 // repeat calls once until it has an answer. harmless says that a call that was perhaps made may be made again, and that

@@ -94,7 +94,9 @@ func (r *Runner) Catalog(ctx context.Context, c RegisterCall) (Registration, err
 
 // Planted notes in the catalog that the partitions of a fixed placement exist: one without meta has lost it from now on.
 func (r *Runner) Planted(ctx context.Context, catalog string) error {
-	if _, err := r.plain(ctx, "hset", catalog, "planted", "1"); err != nil {
+	args := []any{"hset", catalog, "planted", "1"}
+	_, err := r.repeat(ctx, "hset", "hset", true, func(bool) (any, error) { return r.process(ctx, args) })
+	if err != nil {
 		return fmt.Errorf("lockstep: catalog %q: %w", catalog, err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1" //nolint:gosec // the name that Redis gives a script, not a safeguard
 	_ "embed"
 	"encoding/hex"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -89,9 +90,22 @@ var (
 )
 
 func newScript(name, body string, reads bool) *script {
-	source := commonSource + body
+	source := "-- lockstep " + name + "\n" + compact(commonSource) + compact(body)
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // as above
 	return &script{name: name, source: source, sha: hex.EncodeToString(sum[:]), reads: reads}
+}
+
+// compact leaves comments and indentation out of a Lua text. A server compiles a script once; the embedded one does at each
+// call. The lines stay, so that the line of an error, less one and those of common.lua, is that of the file.
+func compact(source string) string {
+	var b strings.Builder
+	for line := range strings.Lines(source) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "--") {
+			b.WriteString(line)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // Sources gives the text of every script by the SHA-1 under which it is sent, for tests that run the scripts under

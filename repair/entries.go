@@ -121,29 +121,27 @@ func (p *pass) rowMark(row string) uint64 {
 
 // scanManifest gives the rows of the manifest, under the lock.
 func (p *pass) scanManifest(ctx context.Context, give func(id, row string)) error {
-	manifest := p.part.Manifest()
-	for cursor := uint64(0); ; {
+	manifest, cursor := p.part.Manifest(), uint64(0)
+	return ahead(ctx, func(ctx context.Context) ([]string, bool, error) {
 		cmds, err := p.ask(ctx, func(pipe redis.Pipeliner) { pipe.HScan(ctx, manifest, cursor, "", scanCount) })
 		if err != nil {
-			return err
+			return nil, false, err
 		}
 		fields, next, err := cmds[0].(*redis.ScanCmd).Result()
 		if err != nil {
-			return p.readError(ctx, manifest, err)
+			return nil, false, p.readError(ctx, manifest, err)
 		}
-		if err := p.throttle(ctx, len(fields)/2); err != nil {
-			return err
-		}
+		cursor = next
+		return fields, next != 0, p.throttle(ctx, len(fields)/2)
+	}, func(fields []string) error {
 		p.mu.Lock()
 		for i := 0; i+1 < len(fields); i += 2 {
 			give(fields[i], fields[i+1])
 		}
 		p.mu.Unlock()
 		p.advance(len(fields) / 2)
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
+		return nil
+	})
 }
 
 // readKeys gives the members of index keys, under the lock: first pages together, further ones key by key. A key of another
@@ -158,22 +156,23 @@ func (p *pass) readKeys(ctx context.Context, batch []*indexKey, give func(i int,
 		return err
 	}
 	for i, k := range batch {
-		for page := pages[i].(*redis.ScanCmd); ; {
-			members, cursor, err := page.Result()
+		step := 1
+		if k.scored {
+			step = 2 // member, score
+		}
+		cursor := uint64(0)
+		taken := func(ctx context.Context, page *redis.ScanCmd) (members []string, more bool, err error) {
+			members, cursor, err = page.Result()
 			if wrongType(err) {
 				k.open = true
-				break
+				return nil, false, nil
 			}
 			if err != nil {
-				return lua.Judge(err)
+				return nil, false, lua.Judge(err)
 			}
-			step := 1
-			if k.scored {
-				step = 2 // member, score
-			}
-			if err := p.throttle(ctx, len(members)/step); err != nil {
-				return err
-			}
+			return members, cursor != 0, p.throttle(ctx, len(members)/step)
+		}
+		use := func(members []string) error {
 			p.mu.Lock()
 			for m := 0; m+step <= len(members); m += step {
 				score := 0.0
@@ -184,14 +183,25 @@ func (p *pass) readKeys(ctx context.Context, batch []*indexKey, give func(i int,
 			}
 			p.mu.Unlock()
 			p.advance(len(members) / step)
-			if cursor == 0 {
-				break
-			}
-			more, err := p.ask(ctx, func(pipe redis.Pipeliner) { scanPage(ctx, pipe, k, cursor) })
+			return nil
+		}
+		first, more, err := taken(ctx, pages[i].(*redis.ScanCmd))
+		if err != nil {
+			return err
+		}
+		_ = use(first) // never fails
+		if !more {
+			continue
+		}
+		err = ahead(ctx, func(ctx context.Context) ([]string, bool, error) {
+			pages, err := p.ask(ctx, func(pipe redis.Pipeliner) { scanPage(ctx, pipe, k, cursor) })
 			if err != nil {
-				return err
+				return nil, false, err
 			}
-			page = more[0].(*redis.ScanCmd)
+			return taken(ctx, pages[0].(*redis.ScanCmd))
+		}, use)
+		if err != nil {
+			return err
 		}
 	}
 	return nil

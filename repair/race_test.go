@@ -19,7 +19,7 @@ import (
 func between(rdb redis.UniversalClient, t testing.TB, script string, fn func()) {
 	sha := ""
 	for s, source := range lua.Sources() {
-		if strings.Contains(source, "\n-- "+script+": ") {
+		if strings.HasPrefix(source, "-- lockstep "+script+"\n") {
 			sha = s
 		}
 	}

@@ -44,11 +44,15 @@ func (p *pass) findKeys(ctx context.Context) error {
 // keeps the others.
 func (p *pass) scan(ctx context.Context, give func(recordKey) error, sorting bool) error {
 	return p.m.EachPrimary(ctx, func(ctx context.Context, node redis.Cmdable) error {
-		for cursor := uint64(0); ; {
+		cursor := uint64(0)
+		return ahead(ctx, func(ctx context.Context) ([]string, bool, error) {
 			keys, next, err := node.Scan(ctx, cursor, p.space.Prefix()+"*", scanCount).Result()
 			if err != nil {
-				return lua.Judge(err)
+				return nil, false, lua.Judge(err)
 			}
+			cursor = next
+			return keys, next != 0, nil
+		}, func(keys []string) error {
 			for _, k := range keys {
 				if rec, ok := p.sort(k, sorting); ok {
 					if err := give(rec); err != nil {
@@ -59,10 +63,8 @@ func (p *pass) scan(ctx context.Context, give func(recordKey) error, sorting boo
 			if sorting {
 				p.advance(len(keys))
 			}
-			if cursor = next; cursor == 0 {
-				return nil
-			}
-		}
+			return nil
+		})
 	})
 }
 

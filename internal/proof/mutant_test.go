@@ -45,7 +45,7 @@ func (m mutant) apply(t testing.TB) func(redis.UniversalClient) {
 
 func applyScript() (sha, source string) {
 	for sha, source := range lua.Sources() {
-		if strings.Contains(source, "-- apply: moves a batch") {
+		if strings.HasPrefix(source, "-- lockstep apply\n") {
 			return sha, source
 		}
 	}

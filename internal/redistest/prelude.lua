@@ -15,6 +15,7 @@ local redis, checked = (function(redis)
   end
   class('none', 'TIME PING ECHO')
   class('all', 'DEL UNLINK EXISTS MGET TOUCH')
+  class('pairs', 'MSET')
   class('first', 'GET SET SETNX SETEX PSETEX GETSET GETDEL GETEX APPEND STRLEN SETRANGE GETRANGE')
   class('first', 'INCR INCRBY INCRBYFLOAT DECR DECRBY TYPE DUMP')
   class('first', 'TTL PTTL EXPIRE PEXPIRE EXPIREAT PEXPIREAT EXPIRETIME PEXPIRETIME PERSIST')
@@ -57,9 +58,10 @@ local redis, checked = (function(redis)
     if not kind then
       refuse(quoted(name) .. ' is not classified, add it to the prelude with the place of its keys')
     end
-    local last = 1
-    if kind == 'first' then last = 2 elseif kind == 'all' then last = n end
-    for i = 2, math.min(last, n) do
+    local last, step = 1, 1
+    if kind == 'first' then last = 2 elseif kind ~= 'none' then last = n end
+    if kind == 'pairs' then step = 2 end
+    for i = 2, math.min(last, n), step do
       local key = tostring(args[i])
       if not declared[key] then refuse(name .. ' of ' .. quoted(key) .. ', which is not in KEYS') end
     end
