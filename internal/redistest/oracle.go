@@ -103,19 +103,18 @@ func (c *check[T]) read(ctx context.Context, rdb redis.UniversalClient) {
 		c.find("unreadable", "the list of keys: %v", err)
 		return
 	}
+	keys = slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, c.Prefix) })
+	entries := readEntries(ctx, rdb, keys)
 	for _, key := range keys {
-		rest, ours := strings.CutPrefix(key, c.Prefix)
-		if !ours {
-			continue
-		}
+		rest := strings.TrimPrefix(key, c.Prefix)
 		part, tag, version := classify(rest)
 		if part != partForeign && version != c.Version {
 			continue
 		}
-		e, err := readEntry(ctx, rdb, key)
+		e := entries[key]
 		switch {
-		case err != nil:
-			c.find("unreadable", "%q: %v", key, err)
+		case e.err != nil:
+			c.find("unreadable", "%q: %v", key, e.err)
 		case e.Type == "none":
 			// Expired since the scan.
 		case part == partRecord && e.Type == "string":
@@ -124,9 +123,9 @@ func (c *check[T]) read(ctx context.Context, rdb redis.UniversalClient) {
 			if c.Members != nil {
 				e.Elements = c.Members(key, e.Elements)
 			}
-			c.indexes[key] = e
+			c.indexes[key] = e.Entry
 		case part == partManifest && e.Type == "hash":
-			c.manifests[tag] = e
+			c.manifests[tag] = e.Entry
 		case part == partOther:
 			// Its content is the business of those who write it.
 		default:

@@ -64,7 +64,7 @@ func TestAStrictScriptWorksAsWithoutTheCheck(t *testing.T) {
 		`return redis.call('GET', KEYS[1])`,
 		`return redis.call('EXISTS', KEYS[1], KEYS[2])`,
 		`return redis.call('MGET', KEYS[1], KEYS[2])`,
-		`return redis.call('MSET', KEYS[1], 'no key', KEYS[2], 'no key')`,
+		`return redis.call('MSET', KEYS[1], 'no key', KEYS[1], 'odd')`,
 		`return redis.call('PING')`,
 		`return #redis.call('TIME')`,
 		`local a = {} for i = 1, 1000 do a[i] = i end return redis.call('SADD', KEYS[2], unpack(a))`,

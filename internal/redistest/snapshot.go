@@ -40,75 +40,121 @@ func Snapshot(t testing.TB, rdb redis.UniversalClient) map[string]Entry {
 		t.Fatalf("redistest: snapshot: %v", err)
 	}
 	snapshot := make(map[string]Entry, len(keys))
-	for _, key := range keys {
-		e, err := readEntry(ctx, rdb, key)
+	for key, e := range readEntries(ctx, rdb, keys) {
 		switch {
-		case err != nil:
-			t.Fatalf("redistest: snapshot of %q: %v", key, err)
+		case e.err != nil:
+			t.Fatalf("redistest: snapshot of %q: %v", key, e.err)
 		case e.Type != "none":
-			snapshot[key] = e
+			snapshot[key] = e.Entry
 		}
 	}
 	return snapshot
 }
 
-// readEntry reads one key, by contents and lifetime rather than by DUMP, whose
-// bytes may change by a mere read. A missing key has the type "none".
-func readEntry(ctx context.Context, rdb redis.UniversalClient, key string) (Entry, error) {
-	kind, err := rdb.Type(ctx, key).Result()
-	if err != nil {
-		return Entry{}, err
-	}
-	e := Entry{Type: kind}
-	switch kind {
-	case "none":
-		return e, nil
-	case "string":
-		e.Value, err = rdb.Get(ctx, key).Result()
-	case "hash":
-		e.Elements, err = rdb.HGetAll(ctx, key).Result()
-	case "set":
-		var members []string
-		members, err = rdb.SMembers(ctx, key).Result()
-		e.Elements = make(map[string]string, len(members))
-		for _, m := range members {
-			e.Elements[m] = ""
-		}
-	case "list":
-		var items []string
-		items, err = rdb.LRange(ctx, key, 0, -1).Result()
-		e.Elements = make(map[string]string, len(items))
-		for i, item := range items {
-			e.Elements[strconv.Itoa(i)] = item
-		}
-	case "zset":
-		e.Elements, err = rawScores(ctx, rdb, key)
-	default:
-		return e, fmt.Errorf("no snapshot of a %s", kind)
-	}
-	if err == nil {
-		e.PTTL, err = rdb.PTTL(ctx, key).Result()
-		e.read = time.Now()
-	}
-	if errors.Is(err, redis.Nil) || e.PTTL == -2 {
-		return Entry{Type: "none"}, nil
-	}
-	return e, err
+// readResult is one key as read, or why it could not be.
+type readResult struct {
+	Entry
+	err error
 }
 
-// rawScores reads a sorted set by ZSCAN, the one read whose scores are text
-// under both versions of the protocol.
-func rawScores(ctx context.Context, rdb redis.UniversalClient, key string) (map[string]string, error) {
-	scores := map[string]string{}
-	it := rdb.ZScan(ctx, key, 0, "*", 1000).Iterator()
-	for it.Next(ctx) {
-		member := it.Val()
-		if !it.Next(ctx) {
-			break
+// readBatch is how many keys share a round trip.
+const readBatch = 500
+
+// readEntries reads keys, by contents and lifetime rather than by DUMP, whose
+// bytes may change by a mere read. A missing key has the type "none".
+func readEntries(ctx context.Context, rdb redis.UniversalClient, keys []string) map[string]readResult {
+	all := make(map[string]readResult, len(keys))
+	for batch := range slices.Chunk(keys, readBatch) {
+		pipe := rdb.Pipeline()
+		kinds := make([]*redis.StatusCmd, len(batch))
+		for i, key := range batch {
+			kinds[i] = pipe.Type(ctx, key)
 		}
-		scores[member] = it.Val()
+		_, _ = pipe.Exec(ctx) // each command has its error
+		contents := make([]redis.Cmder, len(batch))
+		lifetimes := make([]*redis.DurationCmd, len(batch))
+		for i, key := range batch {
+			contents[i] = readKey(ctx, pipe, key, kinds[i].Val())
+			lifetimes[i] = pipe.PTTL(ctx, key)
+		}
+		_, _ = pipe.Exec(ctx)
+		now := time.Now()
+		for i, key := range batch {
+			e := Entry{Type: kinds[i].Val(), read: now}
+			err := kinds[i].Err()
+			if err == nil {
+				err = e.take(ctx, rdb, key, contents[i])
+			}
+			if err == nil {
+				e.PTTL, err = lifetimes[i].Result()
+			}
+			if errors.Is(err, redis.Nil) || e.PTTL == -2 {
+				e, err = Entry{Type: "none"}, nil
+			}
+			all[key] = readResult{e, err}
+		}
 	}
-	return scores, it.Err()
+	return all
+}
+
+// readKey asks for the content of a key, nil if there is none or no way to.
+func readKey(ctx context.Context, pipe redis.Pipeliner, key, kind string) redis.Cmder {
+	switch kind {
+	case "string":
+		return pipe.Get(ctx, key)
+	case "hash":
+		return pipe.HGetAll(ctx, key)
+	case "set":
+		return pipe.SMembers(ctx, key)
+	case "list":
+		return pipe.LRange(ctx, key, 0, -1)
+	case "zset":
+		// The one read whose scores are text under both versions of the protocol.
+		return pipe.ZScan(ctx, key, 0, "*", 1000)
+	}
+	return nil
+}
+
+// take takes the answer to readKey in.
+func (e *Entry) take(ctx context.Context, rdb redis.UniversalClient, key string, cmd redis.Cmder) (err error) {
+	switch cmd := cmd.(type) {
+	case *redis.StringCmd:
+		e.Value, err = cmd.Result()
+	case *redis.MapStringStringCmd:
+		e.Elements, err = cmd.Result()
+	case *redis.StringSliceCmd:
+		var items []string
+		items, err = cmd.Result()
+		e.Elements = make(map[string]string, len(items))
+		for i, item := range items {
+			if e.Type == "list" {
+				e.Elements[strconv.Itoa(i)] = item
+			} else {
+				e.Elements[item] = ""
+			}
+		}
+	case *redis.ScanCmd:
+		e.Elements = map[string]string{}
+		for {
+			page, cursor, err := cmd.Result()
+			if err != nil {
+				return err
+			}
+			for i := 0; i+1 < len(page); i += 2 {
+				e.Elements[page[i]] = page[i+1]
+			}
+			if cursor == 0 {
+				return nil
+			}
+			cmd = rdb.ZScan(ctx, key, cursor, "*", 1000)
+		}
+	default:
+		if e.Type != "none" {
+			return fmt.Errorf("no snapshot of a %s", e.Type)
+		}
+		e.PTTL = -2
+	}
+	return err
 }
 
 // ttlSlack is how much later than its time a lifetime may have been read.
