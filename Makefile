@@ -8,6 +8,9 @@ SOAK     ?= .
 
 SOAK_MINUTES ?= 60
 
+# Tests that the race detector only slows down: under it they run in a smaller form, and once more in full without it.
+FULL := NoSchedule|TheSimulator|TestEveryKindOfDamage|TestAPageThatSaysItIsComplete
+
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -16,7 +19,7 @@ test: ## vet, format check and every test under the race detector (installs the 
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory fmt-check
 	go test -race -count=1 -timeout 20m ./...
-	go test -count=1 -timeout 20m -run 'NoSchedule|TheSimulator' ./opaque
+	go test -count=1 -timeout 20m -run '$(FULL)' ./opaque ./repair ./ranked
 
 vet: ## go vet
 	go vet ./...

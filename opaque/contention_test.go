@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lockstep-go/lockstep/index"
+	"github.com/lockstep-go/lockstep/internal/redistest"
 	"github.com/lockstep-go/lockstep/membership"
 	"github.com/lockstep-go/lockstep/opaque"
 )
@@ -162,7 +163,7 @@ func TestNoGenerationIsGivenTwiceWhen32DeclarationsArriveAtOnce(t *testing.T) {
 func TestAfterMixedWritesEveryQueryAgreesWithBruteForce(t *testing.T) {
 	const writers, people = 8, 200
 	each := 10_000
-	if raceEnabled || testing.Short() {
+	if redistest.Race || testing.Short() {
 		each = 300
 	}
 	eachServer(t, func(t *testing.T, connect func() opaque.KV) {

@@ -1,0 +1,6 @@
+//go:build race
+
+package redistest
+
+// Race says that the test runs under the race detector.
+const Race = true

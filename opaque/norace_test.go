@@ -1,5 +1,0 @@
-//go:build !race
-
-package opaque_test
-
-const raceEnabled = false
