@@ -149,6 +149,9 @@ func (c *Collection[T]) query(clauses []Clause[T]) (part[T], error) {
 	q := clauses[0].clause()
 	if q.order != nil {
 		o, err := c.ordered(*q.order, nil)
+		if err != nil && o.name() != "" {
+			err = &Error{Index: o.name(), Err: err}
+		}
 		return part[T]{order: &o}, err
 	}
 	switch {

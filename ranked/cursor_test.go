@@ -254,8 +254,10 @@ func TestAnOrderThatCannotBeAnsweredIsATypedError(t *testing.T) {
 		if len(c.conditions) == 0 {
 			_, err = drain(st.Find(t.Context(), c.order))
 			require.ErrorIs(t, err, c.want, name)
+			about(t, err, "", c.index)
 			_, err = drain(st.IDs(t.Context(), c.order))
 			require.ErrorIs(t, err, c.want, name)
+			about(t, err, "", c.index)
 		}
 	}
 	require.Equal(t, []string{"a"}, st.whole(by.Newest(3)))
