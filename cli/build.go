@@ -32,7 +32,8 @@ func newKeyBuildCommand(s *session) *cobra.Command {
 		Use:   "build",
 		Short: "Make the key of a record or of an index value",
 		Long: `Print the key of a record (--id, and --field for a part of it kept under a key of its own) or of the set of ids that have a
-value in an index (--index and --value). ` + where + `.
+value in an index (--index and --value). An index by order has one key, or one for each group: its --value is the group.
+` + where + `.
 
 A value is a text unless --kind or the declaration of the index says otherwise; a declared index also folds and trims it as
 it does when it writes. The generation of an index definition is 1 until the definition is changed.`,
@@ -49,7 +50,7 @@ it does when it writes. The generation of an index definition is 1 until the def
 	f.StringVar(&parts.id, "id", "", "id of a record")
 	f.StringVar(&parts.field, "field", "", "field of the record that has a key of its own")
 	f.StringVar(&parts.index, "index", "", "name of an index")
-	f.StringVar(&parts.value, "value", "", "value in the index")
+	f.StringVar(&parts.value, "value", "", "value in the index, or group of an index by order")
 	f.StringVar(&parts.kind, "kind", "", "kind of the value: string, number or bool")
 	f.IntVar(&parts.generation, "generation", 1, "generation of the index definition")
 	cmd.MarkFlagsMutuallyExclusive("id", "index")
@@ -57,10 +58,8 @@ it does when it writes. The generation of an index definition is 1 until the def
 	cmd.MarkFlagsMutuallyExclusive("id", "value")
 	cmd.MarkFlagsMutuallyExclusive("id", "kind")
 	cmd.MarkFlagsMutuallyExclusive("index", "field")
-	cmd.MarkFlagsRequiredTogether("index", "value")
 	cmd.RunE = s.run(func(context.Context, []string) error {
-		ofIndex := cmd.Flags().Changed("index")
-		k, err := s.build(parts, ofIndex, cmd.Flags().Changed("field"))
+		k, err := s.build(parts, cmd.Flags().Changed)
 		if err != nil {
 			return err
 		}
@@ -83,8 +82,8 @@ func (s *session) buildExamples() string {
 	return s.examples(lines...)
 }
 
-// build makes the key.
-func (s *session) build(parts keyParts, ofIndex, hasField bool) (string, error) {
+// build makes the key. given tells which flags there are.
+func (s *session) build(parts keyParts, given func(flag string) bool) (string, error) {
 	var t target
 	var space key.Space
 	var err error
@@ -105,41 +104,56 @@ func (s *session) build(parts keyParts, ofIndex, hasField bool) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if !ofIndex {
-		if hasField {
+	if !given("index") {
+		if given("field") {
 			return part.Record(parts.id, parts.field)
 		}
 		return part.Record(parts.id)
 	}
-	value, err := t.keyValue(parts)
+	value, err := t.keyValue(parts, given("value"))
 	if err != nil {
 		return "", err
 	}
-	body, err := space.EntryBody(parts.index, parts.generation, value)
+	body, err := space.RankedBody(parts.index, parts.generation, value)
 	if err != nil {
 		return "", err
 	}
 	return part.Entry(body)
 }
 
-// keyValue is the value as the index writes it.
-func (t target) keyValue(parts keyParts) (key.Value, error) {
+// keyValue is the value or the group as the index writes it, nil where its key has none.
+func (t target) keyValue(parts keyParts, given bool) (*key.Value, error) {
 	kind := parts.kind
 	var d index.Definition
+	what, encoding := "value", ""
 	if t.Declared != nil {
 		if err := t.hasIndex(parts.index); err != nil {
-			return key.Value{}, err
+			return nil, err
 		}
 		for _, d = range t.Definitions() {
 			if d.Name == parts.index {
 				break
 			}
 		}
+		encoding = d.Encoding
+		if d.Kind == "ranked" {
+			what, encoding = "group", d.Group
+		}
+	}
+	switch {
+	case what == "group" && encoding == "" && given:
+		return nil, fmt.Errorf("index %s is an order over all records and has one key: leave --value out", d.Name)
+	case what == "group" && encoding == "":
+		return nil, nil
+	case !given:
+		return nil, fmt.Errorf(`--index %s needs --value: the index has a key for each %s (--value "" is the empty text)`, parts.index, what)
+	}
+	if encoding != "" {
 		if kind == "" {
-			kind = map[string]string{"text": "string", "number": "number", "bool": "bool", "any": "string"}[d.Encoding]
+			kind = map[string]string{"text": "string", "number": "number", "bool": "bool", "any": "string"}[encoding]
 		}
 		if kind == "" {
-			return key.Value{}, fmt.Errorf("index %s holds values of the kind %s: they cannot be given as a text", d.Name, d.Encoding)
+			return nil, fmt.Errorf("index %s has %ss of the kind %s: they cannot be given as a text", d.Name, what, encoding)
 		}
 	}
 	var value key.Value
@@ -147,13 +161,14 @@ func (t target) keyValue(parts keyParts) (key.Value, error) {
 	case "", "string", "number", "bool":
 		read, err := (&field{kind: kind}).reading(parts.value)
 		if err != nil {
-			return value, err
+			return nil, err
 		}
 		value = read[0]
 	default:
-		return value, fmt.Errorf("--kind %q is none of string, number, bool", kind)
+		return nil, fmt.Errorf("--kind %q is none of string, number, bool", kind)
 	}
-	return normalised(d, value)
+	value, err := normalised(d, value)
+	return &value, err
 }
 
 // normalised applies what the definition of an index says about its values.

@@ -48,7 +48,9 @@ func TestABuiltKeyIsTheOneThatTheRecordIsStoredAt(t *testing.T) {
 		require.Contains(t, keys, c.fine(append([]string{"key", "build"}, args...)...), "%v", args)
 	}
 	c.refused(2, []string{"key", "build", "--index", "tga", "--value", "x"}, "did you mean tag?")
-	c.refused(2, []string{"key", "build", "--index", "tag"}, "value")
+	c.refused(2, []string{"key", "build", "--index", "tag"}, `--index tag needs --value: the index has a key for each value`)
+	c.refused(2, []string{"key", "build", "--value", "tag"}, "id index")
+	c.refused(2, []string{"key", "build", "--index", "tga"}, "did you mean tag?")
 	c.refused(2, []string{"key", "build"}, "id index")
 	c.refused(2, []string{"key", "build", "--id", "a", "--index", "b", "--value", "c"}, "id index")
 	c.refused(2, []string{"key", "build", "--index", "tag", "--value", "x", "--kind", "number"}, `"x" is not a number`)
@@ -67,4 +69,17 @@ func TestABuiltKeyIsTheOneThatTheRecordIsStoredAt(t *testing.T) {
 
 	c.entities = []index.Declared{accounts("acme", "account")}
 	require.Equal(t, "acme:account:{account}:~email.1:ann:v1", c.fine("key", "build", "--index", "email", "--value", "ANN"))
+}
+
+func TestTheKeyOfAnOrderHasNoValueButPerhapsAGroup(t *testing.T) {
+	s := redistest.Mini(t)
+	c := newTool(t, s, itemSchema+"  recent: {ranked: seen, keep: 9}\n  best: {ranked: seen, within: net, keep: 9}\n")
+	c.fineInput(`{"id":"a","seen":7,"net":"x y"}`, "put")
+	keys := s.Keys(t)
+	require.Contains(t, keys, c.fine("key", "build", "--index", "recent"))
+	require.Contains(t, keys, c.fine("key", "build", "--index", "best", "--value", "x y"))
+	c.refused(2, []string{"key", "build", "--index", "recent", "--value", "7"}, "index recent is an order over all records and has one key: leave --value out")
+	c.refused(2, []string{"key", "build", "--index", "best"}, "--index best needs --value: the index has a key for each group")
+	c.flags = nil
+	c.refused(2, []string{"key", "build", "--owner", "o", "--type", "e", "--index", "x"}, "--index x needs --value")
 }
