@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -32,6 +33,33 @@ func TestAwaitLeavesACallWhoseContextEnds(t *testing.T) {
 	require.Equal(t, maybe, f, "it may have been applied")
 	require.False(t, neverSent(ctx, err))
 	require.True(t, neverSent(ctx, Await(ctx, func() error { return ctx.Err() })), "what the client gives back at once was never sent")
+}
+
+// TestTheCatalogKeepsNoCallerWhoseContextEnds freezes the server under a client that does not look at contexts by itself.
+func TestTheCatalogKeepsNoCallerWhoseContextEnds(t *testing.T) {
+	s := redistest.Redis(t)
+	rdb := s.Client(t, func(o *redis.UniversalOptions) { o.ContextTimeoutEnabled, o.ReadTimeout = false, 10*time.Second })
+	r := NewRunner(rdb, Retry{}, nil)
+	const catalog = "c"
+	for name, call := range map[string]func(context.Context) error{
+		"planted":        func(ctx context.Context) error { return r.Planted(ctx, catalog) },
+		"unplant":        func(ctx context.Context) error { return r.Unplant(ctx, catalog, false) },
+		"unplant, empty": func(ctx context.Context) error { return r.Unplant(ctx, catalog, true) },
+		"retire":         func(ctx context.Context) error { _, err := r.Retire(ctx, "m", "f", "e", "l", "1"); return err },
+	} {
+		require.NoError(t, call(t.Context()), name)
+		s.Stop(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		started := time.Now()
+		err := call(ctx)
+		cancel()
+		s.Continue(t)
+		require.ErrorIs(t, err, context.DeadlineExceeded, name)
+		require.Less(t, time.Since(started), 5*time.Second, name)
+	}
+	require.NoError(t, r.Planted(t.Context(), catalog))
+	require.NoError(t, r.Unplant(t.Context(), catalog, true))
+	require.Equal(t, map[string]string{"start": "ready"}, rdb.HGetAll(t.Context(), catalog).Val())
 }
 
 // BenchmarkAwait measures what a context that can end costs a read of one record, beside one that cannot.

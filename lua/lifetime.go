@@ -3,6 +3,7 @@ package lua
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // What Touch can find.
@@ -62,9 +63,12 @@ func (r *Runner) Retire(ctx context.Context, meta, manifest, expiry, floor, epoc
 // before one of them is retired, and after it, when they are known to hold nothing and can start ready.
 func (r *Runner) Unplant(ctx context.Context, catalog string, empty bool) error {
 	if empty {
-		if err := r.rdb.HSet(ctx, catalog, "start", string(Ready)).Err(); err != nil {
-			return Judge(err)
+		if _, err := r.plain(ctx, "hset", catalog, "start", string(Ready)); err != nil {
+			return fmt.Errorf("lockstep: catalog %q: %w", catalog, err)
 		}
 	}
-	return Judge(r.rdb.HDel(ctx, catalog, "planted").Err())
+	if _, err := r.plain(ctx, "hdel", catalog, "planted"); err != nil {
+		return fmt.Errorf("lockstep: catalog %q: %w", catalog, err)
+	}
+	return nil
 }
