@@ -145,13 +145,20 @@ func (m *maintenance[T]) Retire(ctx context.Context) (bool, error) {
 	if c.readOnly {
 		return false, c.fail("retire", "", "", ErrReadOnly)
 	}
+	meta, manifest, expiry, floor := c.part.Meta(), c.part.Manifest(), c.part.Expiry(), c.part.Floor()
+	// A partition whose meta is not there is none that can go: it was lost, or somebody else has removed it just now, and
+	// the catalog says which.
+	empty, err := c.run.Retirable(ctx, meta, manifest, expiry, floor, m.s.epoch)
+	if err != nil || !empty {
+		return false, c.fail("retire", "", "", err)
+	}
 	// A partition without meta counts as lost where the catalog says that it was planted, so the catalog forgets that
 	// first; and again afterwards, because somebody may have entered in between and noted it.
 	catalog := c.entity.space.Catalog()
 	if err := c.run.Unplant(ctx, catalog, false); err != nil {
 		return false, c.fail("retire", "", "", err)
 	}
-	gone, err := c.run.Retire(ctx, c.part.Meta(), c.part.Manifest(), c.part.Expiry(), c.part.Floor(), m.s.epoch)
+	gone, err := c.run.Retire(ctx, meta, manifest, expiry, floor, m.s.epoch)
 	if err != nil {
 		return false, c.fail("retire", "", "", err)
 	}

@@ -47,11 +47,20 @@ func (r *Runner) Due(ctx context.Context, meta, manifest, expiry string, limit, 
 	return out, rep.number(1), nil
 }
 
-// Retire removes the bookkeeping of a partition that holds nothing, and reports whether it did. An index that is not ready
-// keeps it from being forgotten.
+// Retirable reports whether a partition holds nothing and can be retired. An index that is not ready keeps it from being
+// forgotten.
+func (r *Runner) Retirable(ctx context.Context, meta, manifest, expiry, floor, epoch string) (bool, error) {
+	return r.retire(ctx, []string{meta, manifest, expiry, floor}, epoch, "look")
+}
+
+// Retire removes the bookkeeping of a partition that Retirable has found to hold nothing, if it still does, and reports whether
+// it is gone: by this call, by an attempt whose reply was lost, or by somebody else.
 func (r *Runner) Retire(ctx context.Context, meta, manifest, expiry, floor, epoch string) (bool, error) {
-	keys := []string{meta, manifest, expiry, floor}
-	list, err := r.run(ctx, retireScript, keys, fixed([]any{epoch}))
+	return r.retire(ctx, []string{meta, manifest, expiry, floor}, epoch, "remove")
+}
+
+func (r *Runner) retire(ctx context.Context, keys []string, epoch, what string) (bool, error) {
+	list, err := r.run(ctx, retireScript, keys, fixed([]any{epoch, what}))
 	if err != nil {
 		return false, err
 	}

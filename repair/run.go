@@ -100,7 +100,7 @@ func (p *pass) whole(ctx context.Context, c index.Opened, o Options, set func(*p
 		return err
 	}
 	if p.sweeping {
-		return p.sweep(ctx)
+		return p.sweeps(ctx)
 	}
 	if err := p.attempts(ctx, c); err != nil {
 		return err

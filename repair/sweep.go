@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"errors"
 
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/internal/plan"
@@ -26,6 +27,20 @@ func Sweep(ctx context.Context, c index.Opened, o Options) (Report, error) {
 
 // Sweeping is the phase of a sweep, counted in expired records.
 const Sweeping Phase = "sweep"
+
+// sweeps sweeps, and again where the partition has begun another life: somebody else has swept it empty, and it was written
+// since.
+func (p *pass) sweeps(ctx context.Context) error {
+	for n := 1; ; n++ {
+		err := p.sweep(ctx)
+		if !errors.Is(err, lua.ErrNotEntered) || n == maxAttempts {
+			return err
+		}
+		if err := p.m.Enter(ctx); err != nil {
+			return err
+		}
+	}
+}
 
 // sweep collects until nothing is due that can be.
 func (p *pass) sweep(ctx context.Context) error {
