@@ -289,6 +289,7 @@ func TestRecordsThatExpireWhileTheyAreVerifiedAreNoFinding(t *testing.T) {
 		fill(t, c, 50)
 		done := make(chan struct{})
 		var writer sync.WaitGroup
+		defer func() { close(done); writer.Wait() }()
 		writer.Go(func() {
 			for n := 0; ; n++ {
 				select {
@@ -319,8 +320,6 @@ func TestRecordsThatExpireWhileTheyAreVerifiedAreNoFinding(t *testing.T) {
 			require.Zero(t, rep.ExitCode())
 			met += rep.Expired
 		}
-		close(done)
-		writer.Wait()
 		require.Positive(t, met, "nothing expired")
 		t.Logf("%d passes met %d entries of expired records", passes, met)
 	})

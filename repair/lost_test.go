@@ -135,3 +135,25 @@ func TestAnIndexKeyThatIsSomethingElseIsReportedAndLeftAlone(t *testing.T) {
 		require.Empty(t, redistest.Diff(before, redistest.Snapshot(t, rdb)))
 	})
 }
+
+// TestASweepDoesNotTakeALostPartitionForAnEmptyOne leaves nothing but the records and the catalog.
+func TestASweepDoesNotTakeALostPartitionForAnEmptyOne(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		c, rdb := open(t, s, items)
+		fill(t, c, 10)
+		drop(t, s, rdb, func(k string) bool { return strings.Contains(k, "{item}:~") })
+		rep, err := repair.Sweep(ctx, c, repair.Options{})
+		require.NoError(t, err)
+		require.Zero(t, rep.Records)
+		for _, again := range []bool{false, true} {
+			if again {
+				c, _ = open(t, s, items)
+			}
+			_, err = c.Count(ctx, byColor.Is("c1"))
+			require.ErrorIs(t, err, index.ErrNotReady, "never a short answer")
+		}
+		require.Zero(t, run(t, c).ExitCode())
+		check(t, rdb)
+	})
+}
