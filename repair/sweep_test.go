@@ -97,9 +97,26 @@ func TestASweepLeavesNothingOfWhatHasExpired(t *testing.T) {
 		} else {
 			outlive(t, s, rdb, "s490", short)
 		}
+		nothing := func() {
+			t.Helper()
+			for u := range 10 {
+				count, err := c.Count(ctx, byUser.Is(fmt.Sprint("u", u)))
+				require.NoError(t, err)
+				require.Zero(t, count)
+				for id, err := range c.IDs(ctx, byUser.Is(fmt.Sprint("u", u))) {
+					require.NoError(t, err)
+					require.Fail(t, "an expired record is found", id)
+				}
+			}
+			count, err := c.Count(ctx, bySeen.AtLeast(0))
+			require.NoError(t, err)
+			require.Zero(t, count)
+		}
+		nothing()
 		_, err = repair.Sweep(ctx, c, repair.Options{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"acme:web:session:~~catalog:v1"}, s.Keys(t))
+		nothing()
 
 		require.NoError(t, c.Put(ctx, session{ID: "again", User: "u1", Seen: 1}), "the open collection goes on")
 		count, err = c.Count(ctx, byUser.Is("u1"))
@@ -208,6 +225,12 @@ func TestASweeperNeverHarmsARecordThatIsWrittenAgainRenewedOrMadeToStay(t *testi
 			}
 		}
 		require.NoError(t, err)
+		if i%100 == 99 {
+			// Before a later write puts right what the sweeper has done wrong.
+			verified, err := repair.Verify(ctx, c, repair.Options{})
+			require.NoError(t, err)
+			require.Empty(t, verified.Findings, "round %d", i)
+		}
 	}
 	for i := range 7 {
 		require.NoError(t, c.Put(ctx, session{ID: fmt.Sprint("s", i), User: "end", Seen: int64(i)}))
@@ -278,7 +301,7 @@ func TestEvictedRecordsLeaveNothingForEver(t *testing.T) {
 	pad := strings.Repeat("x", 4000)
 	for until := time.Now().Add(length); time.Now().Before(until); written++ {
 		require.NoError(t, c.Put(ctx, session{ID: fmt.Sprint("s", written), User: fmt.Sprint("u", written%10), Seen: int64(written), Body: pad}, index.Lives(life)))
-		if written%1000 == 0 {
+		if written%500 == 0 {
 			worst = max(worst, rdb.ZCard(ctx, "acme:web:session:{session}:~seen.1:v1").Val())
 		}
 	}
@@ -287,7 +310,7 @@ func TestEvictedRecordsLeaveNothingForEver(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%d written, %d evicted, at most %d members at once", written, evicted, worst)
 	require.Positive(t, evicted, "the server must have been full")
-	require.Less(t, worst, int64(written), "the index grows with what lives, not with what was written")
+	require.Less(t, worst, int64(written)/2, "the index grows with what lives, not with what was written")
 	require.Eventually(t, func() bool {
 		_, err := repair.Sweep(ctx, c, repair.Options{})
 		return err == nil && len(s.Keys(t)) == 1
