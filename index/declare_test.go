@@ -46,6 +46,8 @@ func TestABadDeclarationIsAnErrorAndNeverAPanic(t *testing.T) {
 	for name, change := range map[string]func(*index.Options[item]){
 		"negative lifetime": func(o *index.Options[item]) { o.Lifetime = -5 * time.Second },
 		"tiny lifetime":     func(o *index.Options[item]) { o.Lifetime = time.Microsecond },
+		"lifetime too long": func(o *index.Options[item]) { o.Lifetime = index.MaxLifetime + 1 },
+		"no lifetime":       func(o *index.Options[item]) { o.Lifetime = 0 },
 		"negative budget":   func(o *index.Options[item]) { o.KeyBudget = -1 },
 		"negative size":     func(o *index.Options[item]) { o.MaxRecordBytes = -1 },
 		"version 0":         func(o *index.Options[item]) { o.Version = 0 },

@@ -250,6 +250,7 @@ func TestAReaderNeverMeetsAnExpiredRecordNorMissesALiveOne(t *testing.T) {
 	const n = 1500
 	var wg sync.WaitGroup
 	done := make(chan struct{})
+	var ends sync.Map // id -> instant at which its record is over at the latest; one machine, one clock
 	for where, r := range readers {
 		wg.Go(func() {
 			for {
@@ -258,28 +259,39 @@ func TestAReaderNeverMeetsAnExpiredRecordNorMissesALiveOne(t *testing.T) {
 					return
 				default:
 				}
-				live := false
+				live, asked := false, time.Now()
 				for i, err := range r.Find(ctx, byColor.Is("red")) {
 					if err != nil {
 						t.Errorf("%s: %v", where, err)
 						return
 					}
 					live = live || i.ID == "live"
+					if end, ok := ends.Load(i.ID); ok && end.(time.Time).Before(asked) {
+						t.Errorf("%s: %s was over %v before the query", where, i.ID, asked.Sub(end.(time.Time)))
+						return
+					}
 				}
 				if !live {
 					t.Errorf("%s: the record that lives for ever is missing", where)
 					return
 				}
-				// Ids seen at one moment by the server's clock: none may be due before it.
-				before, _ := r.Count(ctx, byColor.Is("red"))
-				if before < 1 {
-					t.Errorf("%s: count %d", where, before)
+				asked = time.Now()
+				for id, err := range r.IDs(ctx, byColor.Is("red")) { // none of them is looked at
+					if end, ok := ends.Load(id); err != nil || ok && end.(time.Time).Before(asked) {
+						t.Errorf("%s: %s is over, %v", where, id, err)
+						return
+					}
+				}
+				if n, err := r.Count(ctx, byColor.Is("red")); err != nil || n < 1 {
+					t.Errorf("%s: count %d, %v", where, n, err)
 				}
 			}
 		})
 	}
 	for i := range n {
-		require.NoError(t, c.Put(ctx, item{ID: fmt.Sprint("e", i), Color: "red"}, index.Lives(time.Duration(1+i%20)*time.Millisecond)))
+		id, life := fmt.Sprint("e", i), time.Duration(1+i%20)*time.Millisecond
+		require.NoError(t, c.Put(ctx, item{ID: id, Color: "red"}, index.Lives(life)))
+		ends.Store(id, time.Now().Add(life+time.Millisecond)) // hidden once the millisecond of its end is over
 	}
 	close(done)
 	wg.Wait()

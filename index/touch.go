@@ -13,6 +13,11 @@ import (
 // an option where the declared lifetime is Forever. One round trip.
 //
 // A Touch whose reply is lost is repeated: the lifetime may begin twice, a moment apart.
+//
+// Queries and bounded indexes go by the lifetime that the library has noted. Of a record whose lifetime was made longer, or
+// taken away, by other means (PERSIST, PEXPIRE), Get still gives the record, but Find, IDs, Count and Top hide it from the
+// noted end on, until it is touched or written; its entries stay, but for those that a bounded ranked index takes out: a
+// write or a repair brings those back.
 func (c *Collection[T]) Touch(ctx context.Context, id string, o ...WriteOption) error {
 	const op = "touch"
 	var opts writeOptions

@@ -239,6 +239,11 @@ func TestRoundTripsAreAsDocumented(t *testing.T) {
 		}
 		require.Equal(t, 1, n)
 		trips(2, "find", nil)
+		for _, err := range c.Find(ctx, byColor.Is("nobody")) {
+			require.NoError(t, err)
+			require.Fail(t, "found")
+		}
+		trips(1, "find of a value that nobody has", nil)
 		trips(2, "delete", c.Delete(ctx, "a"))
 		trips(1, "delete of nothing", c.Delete(ctx, "a"))
 	})
