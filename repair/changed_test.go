@@ -277,3 +277,54 @@ func TestAKeyOfATypeThatNoIndexHasIsReportedAndNeverTouched(t *testing.T) {
 		}
 	})
 }
+
+// TestAnIndexIsRenamedWithoutAnOutageWhereOneReleaseHasBoth declares both names, builds the new one, and drops the old one.
+func TestAnIndexIsRenamedWithoutAnOutageWhereOneReleaseHasBoth(t *testing.T) {
+	byColour := membership.New("colour", func(i item) string { return i.Color })
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		first, rdb := open(t, s, define(index.Forever, byColor, byCode))
+		fill(t, first, 100)
+		whole := func(c *index.Collection[item], cond index.Condition[item]) {
+			t.Helper()
+			n, err := c.Count(ctx, cond)
+			require.NoError(t, err)
+			require.EqualValues(t, 2, n)
+		}
+		both, _ := open(t, s, define(index.Forever, byColor, byColour, byCode))
+		whole(first, byColor.Is("c1"))
+		whole(both, byColor.Is("c1"))
+		rep, err := repair.Build(ctx, both, "colour", repair.Options{Progress: func(repair.Progress) { whole(both, byColor.Is("c1")) }})
+		require.NoError(t, err)
+		require.Zero(t, rep.ExitCode(), "%+v", rep)
+		whole(both, byColor.Is("c1"))
+		whole(both, byColour.Is("c1"))
+		last, _ := open(t, s, define(index.Forever, byColour, byCode))
+		whole(last, byColour.Is("c1"))
+		rep = run(t, last)
+		require.Zero(t, rep.ExitCode(), "%+v", rep)
+		require.EqualValues(t, 100, rep.Stale)
+		whole(last, byColour.Is("c1"))
+		for _, k := range s.Keys(t) {
+			require.NotContains(t, k, "~color.")
+		}
+		clean(t, last, rdb)
+	})
+}
+
+func TestAnIndexThatIsNoLongerUniqueRefusesNothing(t *testing.T) {
+	plain := membership.Sparse("code", func(i item) (string, bool) { return i.Code, i.Code != "" })
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		old, rdb := open(t, s, define(index.Forever, byColor, byCode))
+		fill(t, old, 20)
+		c, _ := open(t, s, define(index.Forever, byColor, plain))
+		require.NoError(t, c.Create(ctx, item{ID: "before", Code: "code3"}))
+		require.Zero(t, run(t, c).ExitCode())
+		require.NoError(t, c.Create(ctx, item{ID: "after", Code: "code3"}))
+		n, err := c.Count(ctx, plain.Is("code3"))
+		require.NoError(t, err)
+		require.EqualValues(t, 3, n)
+		clean(t, c, rdb)
+	})
+}
