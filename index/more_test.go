@@ -89,7 +89,10 @@ func TestARecordWithNothingInItIsKeptAndFoundByItsEmptyValue(t *testing.T) {
 
 // TestOneValueHeldByFiftyThousandIdsChangesInOneCall needs a server that is faster than the embedded one.
 func TestOneValueHeldByFiftyThousandIdsChangesInOneCall(t *testing.T) {
-	const n = 50_000
+	n := 50_000
+	if redistest.Race {
+		n = 5000 // make test runs it without the race detector too, in full
+	}
 	s := redistest.Redis(t)
 	ctx := context.Background()
 	rdb := s.Client(t)
@@ -106,7 +109,7 @@ func TestOneValueHeldByFiftyThousandIdsChangesInOneCall(t *testing.T) {
 	}
 	_, err = c.PutMany(ctx, recs)
 	require.NoError(t, err)
-	for color, want := range map[string]int64{"red": 0, "blue": n} {
+	for color, want := range map[string]int64{"red": 0, "blue": int64(n)} {
 		got, err := c.Count(ctx, byColor.Is(color))
 		require.NoError(t, err)
 		require.Equal(t, want, got)

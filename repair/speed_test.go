@@ -2,6 +2,7 @@ package repair_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -63,6 +64,52 @@ func BenchmarkVerify(b *testing.B) {
 			b.ReportMetric(per(plain), "plain/s")
 			b.ReportMetric(per(pass)/per(plain), "ratio")
 			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkSweep collects a thousand expired records beside live ones: what it costs follows the expired, not all.
+func BenchmarkSweep(b *testing.B) {
+	for _, live := range []int{10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(live), func(b *testing.B) {
+			s := redistest.Redis(b)
+			rdb := s.Client(b)
+			ctx := context.Background()
+			c, err := index.Open(ctx, rdb, define(time.Hour, byColor, byWeight))
+			require.NoError(b, err)
+			put := func(from, n int) {
+				for i := 0; i < n; i += 1000 {
+					recs := make([]item, min(1000, n-i))
+					for j := range recs {
+						recs[j] = numbered(from + i + j)
+					}
+					_, err := c.PutMany(ctx, recs)
+					require.NoError(b, err)
+				}
+			}
+			put(0, live)
+			const expired = 1000
+			trips := redistest.Count(rdb)
+			for range b.N {
+				b.StopTimer()
+				for i := range expired {
+					require.NoError(b, c.Put(ctx, numbered(10_000_000+i), index.Lives(time.Hour)))
+				}
+				for i := range expired { // due at once, so that no write collects some of them
+					exec(b, rdb, "pexpire", record(numbered(10_000_000+i).ID), "1")
+					exec(b, rdb, "zadd", prefix+"~~expiry:v1", "1", numbered(10_000_000+i).ID)
+				}
+				require.Eventually(b, func() bool {
+					return rdb.Exists(ctx, record(numbered(10_000_000).ID), record(numbered(10_000_000+expired-1).ID)).Val() == 0
+				}, 5*time.Second, time.Millisecond)
+				trips.Reset()
+				b.StartTimer()
+				rep, err := repair.Sweep(ctx, c, repair.Options{})
+				require.NoError(b, err)
+				require.EqualValues(b, expired, rep.Records)
+			}
+			b.ReportMetric(float64(trips.Trips()), "trips")
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/sweep")
 		})
 	}
 }
