@@ -12,6 +12,9 @@ SOAK_MINUTES ?= 60
 # each script in one goroutine, and would take most of the time.
 RACE := -race -gcflags='github.com/yuin/gopher-lua/...=-race=false'
 
+# The packages whose tests take longest begin first, and three at once: many of them wait for servers and clocks.
+SLOW := ./repair ./internal/proof ./cli ./opaque ./ranked . ./index
+
 # Tests that the race detector only slows down: under it they run in a smaller form, and once more in full without it.
 FULL := NoSchedule|TheSimulator|TestEachSafeguard|TestEveryKindOfDamage|TestAPageThatSaysItIsComplete|TestOneValueHeldByFifty|TestFoldingAgrees
 
@@ -22,8 +25,8 @@ test: ## vet, format check and every test under the race detector (installs the 
 	@scripts/install-servers.sh
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory fmt-check
-	go test $(RACE) -count=1 -timeout 20m ./...
-	go test -count=1 -timeout 20m -run '$(FULL)' ./opaque ./repair ./internal/proof ./ranked ./index ./membership
+	go test $(RACE) -count=1 -p 3 -timeout 20m $(SLOW) ./...
+	go test -count=1 -p 3 -timeout 20m -run '$(FULL)' ./opaque ./repair ./internal/proof ./ranked ./index ./membership
 
 vet: ## go vet
 	go vet ./...

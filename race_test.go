@@ -133,7 +133,7 @@ func TestOfManyClaimsOfOneValueExactlyOneWins(t *testing.T) {
 // TestAReaderNeverSeesARecordWithoutItsEntries reads while a writer saves: never a gap, never half a record, never a record
 // that does not match what was asked.
 func TestAReaderNeverSeesARecordWithoutItsEntries(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		c, _ := openUnwatched(t, s)
 		ctx := context.Background()
 		state := func(n int) Account {

@@ -30,7 +30,7 @@ type OpenOptions struct {
 	// trip; DefaultDirectWrites by default, negative to gather nothing. Gathering costs a caller at most the rest of the
 	// call that is on its way, and many callers together write several times as much.
 	DirectWrites int
-	// DirectReads is the same for what only reads, by default DefaultDirectReads.
+	// DirectReads is the same for what only reads, by default DefaultDirectReads: further reads share a script or a pipeline.
 	DirectReads int
 	// ReadOnly opens for queries only, without writing anything: for replicas, and for users without the right to write.
 	// The declaration must have been opened for writing before; writes answer ErrReadOnly.

@@ -45,7 +45,7 @@ func countNet(t testing.TB, rdb redis.UniversalClient) (held, want int) {
 }
 
 func TestAnIndexBuiltUnderLoadNeverAnswersShort(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
 		old, rdb := open(t, s, items)
 		n := size(s, 3000, 300)
@@ -132,7 +132,7 @@ func TestAWriterOfAnOlderReleaseThatSlippedThroughIsShutOutBeforeRecordsAreRead(
 }
 
 func TestABuilderKilledHalfWayIsFinishedByTheNext(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		old, rdb := open(t, s, noUnique)
 		n := size(s, 2000, 900)
 		fill(t, old, n)
@@ -161,7 +161,7 @@ func TestABuilderKilledHalfWayIsFinishedByTheNext(t *testing.T) {
 }
 
 func TestOfTwoBuildersNoneMarksAShortIndexReady(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
 		old, rdb := open(t, s, items)
 		n := size(s, 1500, 200)

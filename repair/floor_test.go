@@ -82,7 +82,7 @@ func TestABoundedIndexThatBecameShortIsRefilledWithTheBestThatAreLeft(t *testing
 }
 
 func TestAPageIsNeverCompleteAndWrongWhileIndexesAreRefilled(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
 		best := ranked.Within(func(i item) string { return i.Net },
 			ranked.New("best", func(i item) float64 { return i.Weight }, ranked.Keep(8), ranked.Slack(1)))

@@ -76,7 +76,7 @@ func seconds() time.Duration {
 }
 
 func TestNothingIsReportedWhileHealthyRecordsAreWritten(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		c, rdb := open(t, s, define(index.Forever, byColor, byCode, byTag, byWeight, bySerial,
 			ranked.New("best", func(i item) float64 { return i.Weight }, ranked.Keep(20), ranked.Slack(3))))
 		fill(t, c, size(s, 3000, 450))
@@ -99,7 +99,7 @@ func TestNothingIsReportedWhileHealthyRecordsAreWritten(t *testing.T) {
 }
 
 func TestNoLiveEntryIsRemovedWhileDamageIsRepairedUnderLoad(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
 		c, rdb := open(t, s, items)
 		n := size(s, 6000, 900)

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
@@ -19,6 +18,9 @@ const batchRecords = 200
 func (p *pass) checkRecords(ctx context.Context) error {
 	p.phase(Records, int64(len(p.records)))
 	p.living = make(map[uint64]bool, len(p.records))
+	if p.glances != nil {
+		p.records = p.agreeing()
+	}
 	size := batchRecords
 	if p.limiter != nil {
 		size = min(size, max(1, p.o.Rate/10))
@@ -95,17 +97,9 @@ type scanned struct {
 // checkBatch reads records and holds them against what was read before. What agrees is in order: each part of it was true
 // when it was read. What does not is a suspect, and examined.
 func (p *pass) checkBatch(ctx context.Context, batch []recordKey) error {
-	keys := make([]string, len(batch))
-	for i, rec := range batch {
-		keys[i] = rec.key
-	}
-	cmds, err := p.ask(ctx, func(pipe redis.Pipeliner) { pipe.MGet(ctx, keys...) })
+	values, err := p.values(ctx, batch)
 	if err != nil {
 		return err
-	}
-	values, err := cmds[0].(*redis.SliceCmd).Result()
-	if err != nil {
-		return lua.Judge(err)
 	}
 	now := time.Now().Add(p.ahead - time.Second) // in doubt inside the window: a suspect is held against the server's clock
 	records := make([]scanned, len(batch))

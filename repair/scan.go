@@ -25,16 +25,26 @@ type recordKey struct {
 // findKeys scans the keyspace and sorts the keys of the entity type.
 func (p *pass) findKeys(ctx context.Context) error {
 	p.phase(Keys, 0)
+	early := p.newEarly(ctx)
 	err := p.scan(ctx, func(rec recordKey) error {
-		if len(p.records) < maxKept {
-			p.records = append(p.records, rec)
-		} else {
+		if len(p.records) == maxKept {
 			p.overflow = true
+			return nil
 		}
-		return nil
+		p.records = append(p.records, rec)
+		if early == nil {
+			return nil
+		}
+		return early.add(rec)
 	}, true)
+	if early != nil {
+		err = early.end(err)
+	}
 	if err != nil {
 		return err
+	}
+	if p.overflow {
+		p.glances = nil // all of them are scanned for again
 	}
 	p.phaseOver()
 	return nil

@@ -13,3 +13,12 @@ func Each(t *testing.T, fn func(t *testing.T, s *Server)) {
 	t.Run("redis", func(t *testing.T) { fn(t, Redis(t)) })
 	t.Run("cluster", func(t *testing.T) { fn(t, Cluster(t)) })
 }
+
+// EachAtOnce runs fn as Each does, with the three servers at the same time: for
+// tests that mostly wait, or that go on for a certain time.
+func EachAtOnce(t *testing.T, fn func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run("miniredis", func(t *testing.T) { t.Parallel(); fn(t, Mini(t)) })
+	t.Run("redis", func(t *testing.T) { t.Parallel(); fn(t, Redis(t)) })
+	t.Run("cluster", func(t *testing.T) { t.Parallel(); fn(t, Cluster(t)) })
+}

@@ -1,0 +1,159 @@
+package repair
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lockstep-go/lockstep/lua"
+)
+
+// glance is a record as it was read while the keyspace was still being scanned: what is enough to find it in order.
+type glance struct {
+	recordKey
+	marks []uint64 // of its entries
+	wrong bool     // it was no record, or not to be understood
+}
+
+// early reads records while the scan for their keys goes on, so that the server looks for keys while records are decoded.
+// It serves verification alone: a fix is decided by records that are read after the rows, and under a rate nothing should
+// be read in vain. A record of which an entry was trimmed, or has left its window, would have to be read again, so it takes
+// indexes that hold every record.
+type early struct {
+	p       *pass
+	batch   []recordKey
+	batches chan []recordKey
+	g       *errgroup.Group
+	ctx     context.Context //nolint:containedctx // of the scan
+}
+
+// newEarly begins to read, or gives nil where it is of no use.
+func (p *pass) newEarly(ctx context.Context) *early {
+	if p.fix || p.limiter != nil {
+		return nil
+	}
+	for _, d := range p.declared {
+		if d.bound.Keep != 0 || d.bound.MaxAge != 0 {
+			return nil
+		}
+	}
+	e := &early{p: p, batches: make(chan []recordKey, workers)}
+	e.g, e.ctx = errgroup.WithContext(ctx)
+	for range workers {
+		e.g.Go(func() error {
+			for batch := range e.batches {
+				if err := e.read(batch); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return e
+}
+
+// add takes the key of a record.
+func (e *early) add(rec recordKey) error {
+	if e.batch = append(e.batch, rec); len(e.batch) < batchRecords {
+		return nil
+	}
+	return e.flush()
+}
+
+func (e *early) flush() error {
+	if len(e.batch) == 0 {
+		return nil
+	}
+	select {
+	case e.batches <- e.batch:
+		e.batch = make([]recordKey, 0, batchRecords)
+		return nil
+	case <-e.ctx.Done():
+		return context.Cause(e.ctx)
+	}
+}
+
+// end waits until everything is read. failed is what ended the scan, if something did.
+func (e *early) end(failed error) error {
+	if failed == nil {
+		failed = e.flush()
+	}
+	close(e.batches)
+	if err := e.g.Wait(); err != nil {
+		return err
+	}
+	return failed
+}
+
+func (e *early) read(batch []recordKey) error {
+	p := e.p
+	values, err := p.values(e.ctx, batch)
+	if err != nil {
+		return err
+	}
+	glances := make([]glance, len(batch))
+	for i, rec := range batch {
+		value, there := values[i].(string)
+		s := p.expect(rec, value, there)
+		glances[i] = glance{rec, s.marks, s.wrong}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.glances = append(p.glances, glances...)
+	return nil
+}
+
+// values are the values at the keys of records: a string each, nil where there is no string.
+func (p *pass) values(ctx context.Context, batch []recordKey) ([]any, error) {
+	keys := make([]string, len(batch))
+	for i, rec := range batch {
+		keys[i] = rec.key
+	}
+	cmds, err := p.ask(ctx, func(pipe redis.Pipeliner) { pipe.MGet(ctx, keys...) })
+	if err != nil {
+		return nil, err
+	}
+	values, err := cmds[0].(*redis.SliceCmd).Result()
+	if err != nil {
+		return nil, lua.Judge(err)
+	}
+	return values, nil
+}
+
+// agreeing takes the records in that were read early and whose entries have all been read since, and gives the others.
+func (p *pass) agreeing() (rest []recordKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.glances {
+		if g := &p.glances[i]; !p.agrees(g) {
+			rest = append(rest, g.recordKey)
+		}
+	}
+	p.glances = nil
+	return rest
+}
+
+// agrees takes a record in if nothing is wrong with it. The caller holds mu.
+func (p *pass) agrees(g *glance) bool {
+	if g.wrong {
+		return false
+	}
+	id := p.mark("", g.id)
+	if p.living[id] {
+		return true // SCAN may give a key twice
+	}
+	for _, h := range g.marks {
+		if _, ok := p.members[h]; !ok {
+			return false
+		}
+	}
+	for _, h := range g.marks {
+		p.seen[p.members[h]].used = true
+	}
+	p.living[id] = true
+	p.report.Records++
+	p.report.Entries += int64(len(g.marks))
+	p.progress.Done++
+	return true
+}
