@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/opaque"
@@ -74,35 +75,25 @@ func (s *Store) stats(ctx context.Context, command string) (map[string]string, e
 	return out, err
 }
 
+// How long Keys waits for a crawler that somebody else keeps busy, in steps.
+const (
+	crawlerWait = 2 * time.Second
+	crawlerStep = 10 * time.Millisecond
+)
+
 // Keys implements opaque.Lister with "lru_crawler metadump", which walks the memory of the server: it misses keys that move
-// meanwhile, and a server whose crawler is busy or off gives none.
+// meanwhile. One walk goes on at a time; a server whose crawler stays busy for two seconds, or is off, gives none.
 func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		var keys []string
-		err := s.read(ctx, []byte("lru_crawler metadump all\r\n"), func(r *bufio.Reader, _ int, _ uint64) error {
-			keys = keys[:0]
-			for {
-				line, err := r.ReadString('\n') // unlike all others, these lines end without a carriage return
-				line = strings.TrimRight(line, "\r\n")
-				switch {
-				case err != nil:
-					return err
-				case line == "END":
-					return nil
-				case strings.HasPrefix(line, "BUSY"), strings.HasPrefix(line, "ERROR"), strings.HasPrefix(line, "CLIENT_ERROR"):
-					return nil
-				}
-				word, _, _ := strings.Cut(line, " ")
-				text, ok := strings.CutPrefix(word, "key=")
-				if !ok {
-					return fmt.Errorf("%w: %.80q to metadump", errBroken, line)
-				}
-				k, err := url.PathUnescape(text)
-				if err == nil && strings.HasPrefix(k, prefix) {
-					keys = append(keys, k)
-				}
+		keys, busy, err := s.dump(ctx, prefix)
+		for begin := time.Now(); busy && err == nil && time.Since(begin) < crawlerWait; {
+			select {
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			case <-time.After(crawlerStep):
+				keys, busy, err = s.dump(ctx, prefix)
 			}
-		})
+		}
 		if err != nil {
 			yield("", err)
 			return
@@ -113,4 +104,34 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 			}
 		}
 	}
+}
+
+// dump asks the crawler once for the keys with a prefix.
+func (s *Store) dump(ctx context.Context, prefix string) (keys []string, busy bool, err error) {
+	err = s.read(ctx, []byte("lru_crawler metadump all\r\n"), func(r *bufio.Reader, _ int, _ uint64) error {
+		keys, busy = keys[:0], false
+		for {
+			line, err := r.ReadString('\n') // unlike all others, these lines end without a carriage return
+			line = strings.TrimRight(line, "\r\n")
+			switch {
+			case err != nil:
+				return err
+			case strings.HasPrefix(line, "BUSY"):
+				busy = true
+				return nil
+			case line == "END", strings.HasPrefix(line, "ERROR"), strings.HasPrefix(line, "CLIENT_ERROR"):
+				return nil
+			}
+			word, _, _ := strings.Cut(line, " ")
+			text, ok := strings.CutPrefix(word, "key=")
+			if !ok {
+				return fmt.Errorf("%w: %.80q to metadump", errBroken, line)
+			}
+			k, err := url.PathUnescape(text)
+			if err == nil && strings.HasPrefix(k, prefix) {
+				keys = append(keys, k)
+			}
+		}
+	})
+	return keys, busy, err
 }
