@@ -21,7 +21,7 @@ import (
 // schedules is how many worlds the ordinary run tries, and how many with LOCKSTEP_SOAK set.
 const (
 	schedules     = 200_000
-	schedulesRace = 5_000 // under the race detector, which sees nothing here: tasks take turns
+	schedulesRace = 1_000 // under the race detector, which sees nothing here: tasks take turns
 	schedulesSoak = 5_000_000
 )
 

@@ -171,7 +171,7 @@ func clean(t testing.TB, c index.Opened, rdb redis.UniversalClient) {
 }
 
 // size is how many records a test uses: the server inside the test process is slow.
-func size[N int | float64](s *redistest.Server, real, mini N) N {
+func size(s *redistest.Server, real, mini int) int {
 	if s.Name == redistest.NameMini {
 		return mini
 	}
