@@ -113,3 +113,79 @@ func TestACallerThatGivesUpLeavesTheOthersAlone(t *testing.T) {
 	require.NoError(t, rdb.Close())
 	goleak.VerifyNone(t, ignore)
 }
+
+func TestReadsOfManyCallersShareRoundTrips(t *testing.T) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		rdb := s.Client(t)
+		c, err := index.Open(ctx, rdb, items, index.OpenOptions{DirectReads: 1})
+		require.NoError(t, err)
+		const n = 60
+		for i := range n {
+			require.NoError(t, c.Put(ctx, item{ID: fmt.Sprint("i", i), Color: fmt.Sprint("c", i%3), Code: fmt.Sprint("k", i)}))
+		}
+		require.NoError(t, rdb.Set(ctx, "acme:item:{item}:broken:v1", "{", 0).Err())
+		require.NoError(t, rdb.Del(ctx, "acme:item:{item}:list:v1").Err())
+		require.NoError(t, rdb.RPush(ctx, "acme:item:{item}:list:v1", "x").Err())
+		_ = rdb.ScriptFlush(ctx) // a script that the server has forgotten is sent again, by each call for itself
+		counter := redistest.Count(rdb)
+		var wg sync.WaitGroup
+		check := func(what string, err, want error, ok bool) {
+			if !errors.Is(err, want) || want == nil && err != nil || !ok {
+				t.Errorf("%s: %v, want %v", what, err, want)
+			}
+		}
+		for i := range n {
+			id := fmt.Sprint("i", i)
+			wg.Go(func() {
+				got, err := c.Get(ctx, id)
+				check("get", err, nil, got.ID == id)
+			})
+			wg.Go(func() {
+				got, err := c.Read(ctx, id)
+				check("read", err, nil, got.Record.ID == id && got.Token != "" && got.Expires.IsZero())
+			})
+			wg.Go(func() {
+				got, err := c.One(ctx, byCode.Is(fmt.Sprint("k", i)))
+				check("one", err, nil, got.ID == id)
+			})
+			wg.Go(func() {
+				n, err := c.Count(ctx, byColor.Is("c1"))
+				check("count", err, nil, n == 20)
+			})
+			// What is wrong with one of them is nobody else's.
+			wg.Go(func() {
+				_, err := c.Read(ctx, []string{"none", "broken", "list"}[i%3])
+				check("bad read", err, []error{index.ErrNotFound, index.ErrUndecodable, index.ErrKeyType}[i%3], true)
+			})
+		}
+		wg.Wait()
+		require.Less(t, counter.Trips(), 4*n, "six round trips each when alone")
+	})
+}
+
+func TestUpdatesOfManyCallersShareTheirReadsAndNoneIsLost(t *testing.T) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		c, rdb := open(t, s, items, index.OpenOptions{DirectReads: 1, DirectWrites: 1})
+		for i := range 4 {
+			require.NoError(t, c.Put(ctx, item{ID: fmt.Sprint("i", i), Color: "red"}))
+		}
+		var wg sync.WaitGroup
+		for i := range 80 {
+			wg.Go(func() {
+				_, err := c.Update(ctx, fmt.Sprint("i", i%4), func(x *item) error { x.Tags = append(x.Tags, fmt.Sprint("t", i)); return nil })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for i := range 4 {
+			got, err := c.Get(ctx, fmt.Sprint("i", i))
+			require.NoError(t, err)
+			require.Len(t, got.Tags, 20)
+		}
+		verify(t, rdb)
+	})
+}
