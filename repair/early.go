@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -16,33 +17,41 @@ type glance struct {
 	wrong bool     // it was no record, or not to be understood
 }
 
-// early reads records while the scan for their keys goes on, so that the server looks for keys while records are decoded.
-// It serves verification alone: a fix is decided by records that are read after the rows, and under a rate nothing should
-// be read in vain. A record of which an entry was trimmed, or has left its window, would have to be read again, so it takes
-// indexes that hold every record.
+// early reads records and members while the scan for their keys goes on, so that the server looks for keys while records are
+// decoded. It serves verification alone: a fix is decided by records that are read after the rows, and under a rate nothing
+// should be read in vain. A record of which an entry was trimmed, or has left its window, would have to be read again, so it
+// takes indexes that hold every record.
 type early struct {
 	p       *pass
 	batch   []recordKey
-	batches chan []recordKey
+	records chan []recordKey
+	placed  int // of the keys of the pass
+	keys    chan []*indexKey
 	g       *errgroup.Group
 	ctx     context.Context //nolint:containedctx // of the scan
 }
 
+// earlyKeys is how many index keys are read together early: few, so that large ones begin soon.
+const earlyKeys = 10
+
 // newEarly begins to read, or gives nil where it is of no use.
-func (p *pass) newEarly(ctx context.Context) *early {
+func (p *pass) newEarly(ctx context.Context) (*early, error) {
 	if p.fix || p.limiter != nil {
-		return nil
+		return nil, nil
 	}
 	for _, d := range p.declared {
 		if d.bound.Keep != 0 || d.bound.MaxAge != 0 {
-			return nil
+			return nil, nil
 		}
 	}
-	e := &early{p: p, batches: make(chan []recordKey, workers)}
+	if err := p.expectMembers(ctx); err != nil {
+		return nil, err
+	}
+	e := &early{p: p, records: make(chan []recordKey, workers), keys: make(chan []*indexKey, workers)}
 	e.g, e.ctx = errgroup.WithContext(ctx)
 	for range workers {
 		e.g.Go(func() error {
-			for batch := range e.batches {
+			for batch := range e.records {
 				if err := e.read(batch); err != nil {
 					return err
 				}
@@ -50,7 +59,33 @@ func (p *pass) newEarly(ctx context.Context) *early {
 			return nil
 		})
 	}
-	return e
+	e.g.Go(func() error {
+		for batch := range e.keys {
+			if err := p.readKeys(e.ctx, batch, p.member); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return e, nil
+}
+
+// take takes the index keys that the scan has found since.
+func (e *early) take() error {
+	found := e.p.keys[e.placed:]
+	current, err := e.p.placeAll(found, e.placed)
+	if err != nil {
+		return err
+	}
+	e.placed += len(found)
+	for batch := range slices.Chunk(current, earlyKeys) {
+		select {
+		case e.keys <- batch:
+		case <-e.ctx.Done():
+			return context.Cause(e.ctx)
+		}
+	}
+	return nil
 }
 
 // add takes the key of a record.
@@ -66,7 +101,7 @@ func (e *early) flush() error {
 		return nil
 	}
 	select {
-	case e.batches <- e.batch:
+	case e.records <- e.batch:
 		e.batch = make([]recordKey, 0, batchRecords)
 		return nil
 	case <-e.ctx.Done():
@@ -79,7 +114,8 @@ func (e *early) end(failed error) error {
 	if failed == nil {
 		failed = e.flush()
 	}
-	close(e.batches)
+	close(e.records)
+	close(e.keys)
 	if err := e.g.Wait(); err != nil {
 		return err
 	}

@@ -47,22 +47,20 @@ func scoreMark(score float64) uint64 {
 // readEntries reads the members of the declared indexes, and the rows of the manifest where they may be written again: what
 // is wrong with an entry shows without them.
 func (p *pass) readEntries(ctx context.Context) error {
-	rows, err := p.rdb.HLen(ctx, p.part.Manifest()).Result()
+	if p.early != nil {
+		p.phase(Entries, int64(len(p.seen)))
+		p.advance(len(p.seen))
+		p.phaseOver()
+		return nil
+	}
+	if err := p.expectMembers(ctx); err != nil {
+		return err
+	}
+	current, err := p.placeAll(p.keys, 0)
 	if err != nil {
-		return p.readError(ctx, p.part.Manifest(), err)
+		return err
 	}
-	p.phase(Entries, rows)
-	p.members = make(map[uint64]int32, 2*rows)
-	var current []*indexKey
-	for i, k := range p.keys {
-		if err := p.place(k); err != nil {
-			return err
-		}
-		k.at = int32(i) //nolint:gosec // fewer keys than 2^31
-		if k.open = !k.current; k.current {
-			current = append(current, k)
-		}
-	}
+	p.phase(Entries, int64(p.expected))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	if p.fix {
@@ -70,10 +68,7 @@ func (p *pass) readEntries(ctx context.Context) error {
 	}
 	for batch := range slices.Chunk(current, keyBatch) {
 		g.Go(func() error {
-			return p.readKeys(gctx, batch, func(_ int, k *indexKey, member string, score float64) {
-				p.members[p.mark(k.body, member)^scoreMark(score)] = int32(len(p.seen)) //nolint:gosec // fewer members than 2^31
-				p.seen = append(p.seen, seen{key: k.at})
-			})
+			return p.readKeys(gctx, batch, p.member)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -81,6 +76,38 @@ func (p *pass) readEntries(ctx context.Context) error {
 	}
 	p.phaseOver()
 	return nil
+}
+
+// expectMembers makes room for the members of index keys.
+func (p *pass) expectMembers(ctx context.Context) error {
+	rows, err := p.rdb.HLen(ctx, p.part.Manifest()).Result()
+	if err != nil {
+		return p.readError(ctx, p.part.Manifest(), err)
+	}
+	p.expected = rows
+	p.members = make(map[uint64]int32, 2*rows)
+	return nil
+}
+
+// member remembers one member of an index key. The caller holds mu.
+func (p *pass) member(_ int, k *indexKey, member string, score float64) {
+	p.members[p.mark(k.body, member)^scoreMark(score)] = int32(len(p.seen)) //nolint:gosec // fewer members than 2^31
+	p.seen = append(p.seen, seen{key: k.at})
+}
+
+// placeAll finds out which indexes keys belong to, the first of which is the one at a place among all, and gives those whose
+// members are read.
+func (p *pass) placeAll(keys []*indexKey, at int) (current []*indexKey, err error) {
+	for i, k := range keys {
+		if err := p.place(k); err != nil {
+			return nil, err
+		}
+		k.at = int32(at + i) //nolint:gosec // fewer keys than 2^31
+		if k.open = !k.current; k.current {
+			current = append(current, k)
+		}
+	}
+	return current, nil
 }
 
 // place finds out which index a key belongs to.
@@ -181,8 +208,11 @@ func (p *pass) readKeys(ctx context.Context, batch []*indexKey, give func(i int,
 				}
 				give(i, k, members[m], score)
 			}
+			early := p.progress.Phase == Keys
 			p.mu.Unlock()
-			p.advance(len(members) / step)
+			if !early {
+				p.advance(len(members) / step)
+			}
 			return nil
 		}
 		first, more, err := taken(ctx, pages[i].(*redis.ScanCmd))

@@ -53,6 +53,8 @@ type pass struct {
 	built     int64           // records written under the fence
 	floors    map[string]*floor
 	records   []recordKey
+	expected  int64    // rows, and so about as many members of a ranked index
+	early     *early   // nil where nothing is read early
 	glances   []glance // of the records, where they were read early
 	overflow  bool     // there are more records than that
 	keys      []*indexKey

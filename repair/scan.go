@@ -25,8 +25,12 @@ type recordKey struct {
 // findKeys scans the keyspace and sorts the keys of the entity type.
 func (p *pass) findKeys(ctx context.Context) error {
 	p.phase(Keys, 0)
-	early := p.newEarly(ctx)
-	err := p.scan(ctx, func(rec recordKey) error {
+	early, err := p.newEarly(ctx)
+	if err != nil {
+		return err
+	}
+	p.early = early
+	err = p.scan(ctx, func(rec recordKey) error {
 		if len(p.records) == maxKept {
 			p.overflow = true
 			return nil
@@ -70,8 +74,12 @@ func (p *pass) scan(ctx context.Context, give func(recordKey) error, sorting boo
 					}
 				}
 			}
-			if sorting {
-				p.advance(len(keys))
+			if !sorting {
+				return nil
+			}
+			p.advance(len(keys))
+			if p.early != nil {
+				return p.early.take()
 			}
 			return nil
 		})
