@@ -21,9 +21,9 @@ import (
 // those of the store. The report holds what was found up to there, and its ExitCode says how it ended.
 //
 // Cost: the keyspace is scanned once, and each record and member of an index key is read once, in batches; where no index is
-// bounded and no rate is set, while the scan goes on. One
-// more round trip for each 100 records that look wrong. Memory: about 100 bytes for each record and 40 for each entry. (The
-// scrubbers of FoundationDB's record layer go in the same two directions.)
+// bounded and no rate is set, while the scan goes on. One more round trip for each 100 records that look wrong. Memory:
+// about 150 bytes for each record and 50 for each entry. (The scrubbers of FoundationDB's record layer go in the same two
+// directions.)
 func Verify(ctx context.Context, c index.Opened, o Options) (Report, error) {
 	return start(ctx, c, o, func(*pass) error { return nil })
 }
