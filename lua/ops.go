@@ -6,8 +6,13 @@ var kinds = []struct {
 	arg   bool // it takes Op.Arg before the id
 	short string
 }{
-	{Remove, false, "-"}, {RemoveRanked, false, "y"}, {RemoveRanked, true, "k"},
-	{Add, false, "+"}, {AddUnique, false, "u"}, {AddScored, true, "z"}, {AddLexical, true, "l"},
+	{Remove, false, "-"},
+	{RemoveRanked, false, "y"},
+	{RemoveRanked, true, "k"},
+	{Add, false, "+"},
+	{AddUnique, false, "u"},
+	{AddScored, true, "z"},
+	{AddLexical, true, "l"},
 }
 
 // kind is the place of an operation in kinds.

@@ -53,7 +53,7 @@ func scoredBy(t reflect.Type, unit time.Duration) (encoder, error) {
 		e.encode = func(v reflect.Value) (string, bool, error) { return encodeWhole(v.Int()) }
 	case t.Kind() >= reflect.Uint8 && t.Kind() <= reflect.Uint32:
 		e.name = "number"
-		e.encode = func(v reflect.Value) (string, bool, error) { return encodeWhole(int64(v.Uint())) } //nolint:gosec // 32 bits
+		e.encode = func(v reflect.Value) (string, bool, error) { return encodeWhole(int64(v.Uint())) }
 	case t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64:
 		e.name = "number"
 		e.encode = func(v reflect.Value) (string, bool, error) { return encodeFloat(v.Float()) }
@@ -172,9 +172,9 @@ func unsigned(raw string) uint64 {
 
 const signBit = 1 << 63
 
-func encodeSigned(n int64) string { return eight(uint64(n) ^ signBit) } //nolint:gosec // the bits, not the number
+func encodeSigned(n int64) string { return eight(uint64(n) ^ signBit) }
 
-func signed(raw string) int64 { return int64(unsigned(raw) ^ signBit) } //nolint:gosec // as above
+func signed(raw string) int64 { return int64(unsigned(raw) ^ signBit) }
 
 // encodeOrdered turns the bits of a float into a number with the order of the floats.
 func encodeOrdered(f float64) (string, bool, error) {

@@ -60,7 +60,7 @@ func (p *pass) readEntries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.phase(Entries, int64(p.expected))
+	p.phase(Entries, p.expected)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	if p.fix {
@@ -91,7 +91,7 @@ func (p *pass) expectMembers(ctx context.Context) error {
 
 // member remembers one member of an index key. The caller holds mu.
 func (p *pass) member(_ int, k *indexKey, member string, score float64) {
-	p.members[p.mark(k.body, member)^scoreMark(score)] = int32(len(p.seen)) //nolint:gosec // fewer members than 2^31
+	p.members[p.mark(k.body, member)^scoreMark(score)] = int32(len(p.seen))
 	p.seen = append(p.seen, seen{key: k.at})
 }
 
@@ -102,7 +102,7 @@ func (p *pass) placeAll(keys []*indexKey, at int) (current []*indexKey, err erro
 		if err := p.place(k); err != nil {
 			return nil, err
 		}
-		k.at = int32(at + i) //nolint:gosec // fewer keys than 2^31
+		k.at = int32(at + i)
 		if k.open = !k.current; k.current {
 			current = append(current, k)
 		}

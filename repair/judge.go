@@ -43,7 +43,9 @@ func (p *pass) remember(s *suspect, entries []answered) {
 	defer p.mu.Unlock()
 	if s.view.kind != "none" {
 		id := p.mark("", s.id)
-		p.living[id] = p.living[id]
+		if _, known := p.living[id]; !known {
+			p.living[id] = false // it lives, though the scan has not given it
+		}
 	}
 	for _, e := range entries {
 		if e.Member {

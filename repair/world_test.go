@@ -60,6 +60,7 @@ func entryKey(body string) string { return prefix + "~" + body + ":v1" }
 func serialOf(n int64) string {
 	return string([]byte{byte(uint64(n)>>56) ^ 0x80, byte(n >> 48), byte(n >> 40), byte(n >> 32), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
+
 func numbered(n int) item {
 	return item{
 		ID: fmt.Sprintf("i%05d", n), Color: fmt.Sprintf("c%d", n%50), Code: fmt.Sprintf("code%d", n),

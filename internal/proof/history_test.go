@@ -33,7 +33,6 @@ type historian struct {
 	callers, calls, ids int // of one history
 	kinds               []kind
 	unknown             atomic.Int64
-	faults              int
 }
 
 // mixed is what the callers of a history do.

@@ -65,7 +65,7 @@ func (m *model) step(o op, r result, stored func(string) (thing, bool)) error {
 		return m.resolve(x.ID, []thing{next}, o.Kind == remove || o.Kind == removeIf, stored)
 	}
 	if !slices.ContainsFunc(want, func(w error) bool { return is(err, w) }) {
-		return fmt.Errorf("%v, want one of %v", err, want)
+		return fmt.Errorf("%w, want one of %v", err, want)
 	}
 	if err == nil {
 		m.set(x.ID, next, o.Kind != remove && o.Kind != removeIf)
@@ -177,7 +177,7 @@ func (m *model) stepMany(o op, r result, stored func(string) (thing, bool)) erro
 		case errors.Is(err, index.ErrKeyType) && x.Color == "foreign":
 		case errors.Is(err, index.ErrConflict) && x.Code != "" && (held(x, before) || held(x, m.recs) || contested(x)):
 		default:
-			return fmt.Errorf("record %d: %v", i, err)
+			return fmt.Errorf("record %d: %w", i, err)
 		}
 	}
 	for _, x := range m.recs {
@@ -192,10 +192,10 @@ func (m *model) read(r result, want thing, alive bool) error {
 	switch {
 	case !alive:
 		if !is(r.errs[0], index.ErrNotFound) {
-			return fmt.Errorf("got %+v, %v, want %w", r.things[0], r.errs[0], index.ErrNotFound)
+			return fmt.Errorf("got %+v, %w, want %w", r.things[0], r.errs[0], index.ErrNotFound)
 		}
 	case r.errs[0] != nil || !reflect.DeepEqual(r.things[0], want):
-		return fmt.Errorf("got %+v, %v, want %+v", r.things[0], r.errs[0], want)
+		return fmt.Errorf("got %+v, %w, want %+v", r.things[0], r.errs[0], want)
 	}
 	return nil
 }

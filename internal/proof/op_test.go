@@ -176,10 +176,10 @@ func (w *world) query(o op, r *result) (err error) {
 		return err
 	}
 	cond := byColor.Is(x.Color)
-	switch {
-	case o.N%3 == 1:
+	switch o.N % 3 {
+	case 1:
 		cond = byRegion.In("r1", "r2")
-	case o.N%3 == 2:
+	case 2:
 		cond = byTag.Is("t1")
 	}
 	for x, err := range w.c.Find(ctx, cond) {

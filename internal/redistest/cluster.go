@@ -57,7 +57,7 @@ func clusterOK(s *Server) error {
 			strings.Contains(info, "cluster_slots_ok:16384")
 	})
 	if !ok {
-		return fmt.Errorf("the cluster at %s is not ready: %v\n%s", s.Addr, err, info)
+		return fmt.Errorf("the cluster at %s is not ready: %w\n%s", s.Addr, err, info)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (p *process) start() error {
 			if strings.Contains(out, "Address already in use") {
 				return fmt.Errorf("%w: %s\n%s", errPortTaken, p.addr, out)
 			}
-			return fmt.Errorf("%s %q ended at its start: %v\n%s", p.path, p.args, c.err, out)
+			return fmt.Errorf("%s %q ended at its start: %w\n%s", p.path, p.args, c.err, out)
 		case <-deadline.C:
 			c.kill()
 			return fmt.Errorf("%s %q does not answer after %s: %w\n%s",

@@ -108,7 +108,7 @@ func infoSays(s *Server, section, want string) error {
 		return err == nil && strings.Contains(info, want)
 	})
 	if !ok {
-		return fmt.Errorf("%s at %s never said %s: %v\n%s", s.Name, s.Addr, want, err, info)
+		return fmt.Errorf("%s at %s never said %s: %w\n%s", s.Name, s.Addr, want, err, info)
 	}
 	return nil
 }
