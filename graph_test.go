@@ -50,15 +50,16 @@ var graph = map[string][]string{
 	"internal/primaries": {goRedis},
 	"internal/typed":     {"key"},
 	"internal/gather":    {},
+	"internal/pace":      {xTime},
 	"lua":                {"internal/gather", "key", goRedis},
 	"index":              {"lua", "key", "internal/gather", "internal/plan", "internal/primaries", goRedis, xSync},
 	"membership":         {"index", "key", "internal/plan", "internal/typed", xText},
 	"ranked":             {"index", "key", "internal/plan", "internal/typed"},
 
-	"repair":  {"index", "lua", "key", "internal/plan", goRedis, xSync, xTime},
+	"repair":  {"index", "lua", "key", "internal/pace", "internal/plan", goRedis, xSync, xTime},
 	"migrate": {"index", "lua", "key", "internal/plan", goRedis, xSync, xTime},
 
-	"opaque":             {"index", "lua", "key", "internal/plan", xSync, xTime},
+	"opaque":             {"index", "lua", "key", "internal/pace", "internal/plan", xSync, xTime},
 	"opaque/rediskv":     {"opaque", "key", goRedis},
 	"opaque/memcachekv":  {"opaque", "key"},
 	"opaque/memkv":       {"opaque", "key"},

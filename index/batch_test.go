@@ -83,10 +83,7 @@ func TestAValueGivenUpInABatchCanBeTakenInTheSameBatch(t *testing.T) {
 func TestTenThousandRecordsAndABadOneInBetween(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
-		n := 10_000
-		if s.Name == redistest.NameMini {
-			n = 2000 // the server inside the test process is slow
-		}
+		n := s.Size(10_000, 2000)
 		e := define(index.Forever, byColor, byCode, byTag)
 		rdb := s.Client(t)
 		c, err := index.Open(ctx, rdb, e)
@@ -144,10 +141,7 @@ func TestTenThousandRecordsAndABadOneInBetween(t *testing.T) {
 
 func TestARecordWithTwentyThousandTags(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		n := 20_000
-		if s.Name == redistest.NameMini {
-			n = 2000
-		}
+		n := s.Size(20_000, 2000)
 		many := membership.Multi("tag", func(i item) []string { return i.Tags }, membership.MaxValues(n))
 		ctx := context.Background()
 		rec := item{ID: "a", Color: "red", Tags: make([]string, n)}

@@ -89,10 +89,7 @@ func TestARecordWithNothingInItIsKeptAndFoundByItsEmptyValue(t *testing.T) {
 
 // TestOneValueHeldByFiftyThousandIdsChangesInOneCall needs a server that is faster than the embedded one.
 func TestOneValueHeldByFiftyThousandIdsChangesInOneCall(t *testing.T) {
-	n := 50_000
-	if redistest.Race {
-		n = 5000 // make test runs it without the race detector too, in full
-	}
+	n := redistest.Full(50_000, 5000)
 	s := redistest.Redis(t)
 	ctx := context.Background()
 	rdb := s.Client(t)

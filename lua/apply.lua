@@ -214,8 +214,15 @@ end
 local now -- one TIME a call: it moves inside a script while the expiry of keys does not
 
 local reply = {'ok', ''} -- the status of record i is at 2 + i
-local refused = false    -- or the ids of the records that are not written
+local refused            -- the ids of the records that are not written, nil without one
 local over               -- the ids of those whose lifetime is an instant that is past: their writes are deletes
+
+-- Gives record i a status that keeps it from being written.
+local function refuse(i, status)
+  reply[2 + i] = status
+  refused = refused or {}
+  refused[argv[records + stride * i]] = true
+end
 
 for i = 1, n do
   local a = records + stride * i
@@ -224,8 +231,7 @@ for i = 1, n do
   local s = blank and not floor and argv[b] == 'P' and argv[b + 1] == '' and 1 or check(i, a, b, rows[i])
   reply[2 + i] = s
   if s ~= 1 then
-    refused = refused or {}
-    refused[argv[a]] = true
+    refuse(i, s)
   elseif byte(argv[b + 3]) == 97 then -- a
     now = now or clock()
     if sub(argv[b + 3], 2) + 0 <= now then
@@ -233,13 +239,6 @@ for i = 1, n do
       over[argv[a]] = true
     end
   end
-end
-
--- Gives record i a status that keeps it from being written.
-local function refuse(i, status)
-  reply[2 + i] = status
-  refused = refused or {}
-  refused[argv[records + stride * i]] = true
 end
 
 -- The index keys are of their types.
@@ -364,7 +363,6 @@ end
 
 -- The entries, key by key, removals first: a value that one record leaves and another takes ends with its new holder.
 local commands = {['+'] = 'SADD', ['u'] = 'SADD', ['-'] = 'SREM', ['z'] = 'ZADD', ['y'] = 'ZREM', ['l'] = 'ZADD', ['k'] = 'ZREM'}
-local undo = {['+'] = 'SREM', ['u'] = 'SREM', ['-'] = 'SREM', ['z'] = 'ZREM', ['y'] = 'ZREM', ['l'] = 'ZREM', ['k'] = 'ZREM'}
 g = groups
 while g <= last do
   local code = argv[g]
@@ -374,11 +372,12 @@ while g <= last do
     each(commands[code], key, argv, from, to) -- the arguments stand there as the command takes them
   else
     local take, drop = {}, {}
+    local command, undo = commands[code], wanted[code] == 'set' and 'SREM' or 'ZREM'
     for o = from, to, step do
       local id = argv[o + step - 1]
       if not (refused and refused[id]) then
         local member = (code == 'l' or code == 'k') and argv[o] .. id or id
-        if commands[code] == undo[code] or over and over[id] then
+        if command == undo or over and over[id] then
           drop[#drop + 1] = member
         else
           if step == 2 then take[#take + 1] = code == 'z' and argv[o] or '0' end
@@ -386,8 +385,8 @@ while g <= last do
         end
       end
     end
-    each(undo[code], key, drop, 1, #drop)
-    each(commands[code], key, take, 1, #take)
+    each(undo, key, drop, 1, #drop)
+    each(command, key, take, 1, #take)
   end
   g = to + 1
 end

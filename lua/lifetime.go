@@ -3,7 +3,6 @@ package lua
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // What Touch can find.
@@ -72,12 +71,9 @@ func (r *Runner) retire(ctx context.Context, keys []string, epoch, what string) 
 // before one of them is retired, and after it, when they are known to hold nothing and can start ready.
 func (r *Runner) Unplant(ctx context.Context, catalog string, empty bool) error {
 	if empty {
-		if _, err := r.plain(ctx, "hset", catalog, "start", string(Ready)); err != nil {
-			return fmt.Errorf("lockstep: catalog %q: %w", catalog, err)
+		if err := r.note(ctx, catalog, "hset", "start", string(Ready)); err != nil {
+			return err
 		}
 	}
-	if _, err := r.plain(ctx, "hdel", catalog, "planted"); err != nil {
-		return fmt.Errorf("lockstep: catalog %q: %w", catalog, err)
-	}
-	return nil
+	return r.note(ctx, catalog, "hdel", "planted")
 }

@@ -94,8 +94,13 @@ func (r *Runner) Catalog(ctx context.Context, c RegisterCall) (Registration, err
 
 // Planted notes in the catalog that the partitions of a fixed placement exist: one without meta has lost it from now on.
 func (r *Runner) Planted(ctx context.Context, catalog string) error {
-	args := []any{"hset", catalog, "planted", "1"}
-	_, err := r.repeat(ctx, "hset", "hset", true, func(bool) (any, error) { return r.process(ctx, args) })
+	return r.note(ctx, catalog, "hset", "planted", "1")
+}
+
+// note sends one write of the catalog that may be made any number of times.
+func (r *Runner) note(ctx context.Context, catalog, command string, args ...any) error {
+	all := append([]any{command, catalog}, args...)
+	_, err := r.repeat(ctx, command, command, true, func(bool) (any, error) { return r.process(ctx, all) })
 	if err != nil {
 		return fmt.Errorf("lockstep: catalog %q: %w", catalog, err)
 	}

@@ -56,10 +56,7 @@ func TestTextsThatUnicodeKeepsApartStayApart(t *testing.T) {
 }
 
 func TestFoldingAgreesWithUnicodeForEveryLetter(t *testing.T) {
-	step := rune(1)
-	if redistest.Race {
-		step = 17 // make test runs it without the race detector too, in full
-	}
+	step := rune(redistest.Full(1, 17))
 	for r := rune(0); r <= unicode.MaxRune; r += step {
 		if !utf8.ValidRune(r) {
 			continue

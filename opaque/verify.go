@@ -3,13 +3,13 @@ package opaque
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 
 	"golang.org/x/time/rate"
 
 	"github.com/lockstep-go/lockstep/index"
+	"github.com/lockstep-go/lockstep/internal/pace"
 	"github.com/lockstep-go/lockstep/key"
 )
 
@@ -47,19 +47,7 @@ func newPass(c *core, s *schema, o RunOptions) *pass {
 }
 
 // throttle waits until one more may be looked at.
-func (p *pass) throttle(ctx context.Context) error {
-	if p.pace == nil {
-		return ctx.Err()
-	}
-	if err := p.pace.Wait(ctx); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		// The deadline would pass while waiting.
-		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
-	}
-	return nil
-}
+func (p *pass) throttle(ctx context.Context) error { return pace.Wait(ctx, p.pace, 1) }
 
 // all walks over the records, then over the lists.
 func (p *pass) all(ctx context.Context) error {

@@ -108,11 +108,7 @@ func TestEveryRecordThatLivesThroughThePagingIsSeenExactlyOnce(t *testing.T) {
 		st := open(t, s, ints, by, exact)
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
-		rounds := 24
-		if s.Name == redistest.NameMini {
-			rounds = 12 // each case once
-		}
-		for round := range rounds {
+		for round := range s.Size(24, 12) { // 12 are each case once
 			size, ix, descending := 1+round%3, []*ranked.Index[entry[int64], int64]{by, exact}[round/3%2], round/6%2 == 0
 			stays := map[string]int{}
 			for i := range 24 {

@@ -39,10 +39,7 @@ func TestAPageThatSaysItIsCompleteEqualsASortOfTheLiveRecords(t *testing.T) {
 	t.Logf("LOCKSTEP_SEED=%d", seed)
 	server := redistest.Redis(t)
 	rdb := server.Client(t, func(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute })
-	batchesEach, leastNumber := 20, leastNumber // batches of each setup
-	if redistest.Race {
-		batchesEach, leastNumber = 2, leastNumber/10 // make test runs it without the race detector too, in full
-	}
+	batchesEach, leastNumber := redistest.Full(20, 2), redistest.Full(leastNumber, leastNumber/10) // batches of each setup
 	start := time.Now()
 	var total tally
 	g, ctx := errgroup.WithContext(t.Context())

@@ -48,7 +48,7 @@ func TestAnIndexBuiltUnderLoadNeverAnswersShort(t *testing.T) {
 	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
 		old, rdb := open(t, s, items)
-		n := size(s, 3000, 300)
+		n := s.Size(3000, 300)
 		fill(t, old, n)
 		require.NoError(t, old.Put(ctx, item{ID: "before", Color: "red", Net: "n0", Weight: 1}))
 
@@ -134,7 +134,7 @@ func TestAWriterOfAnOlderReleaseThatSlippedThroughIsShutOutBeforeRecordsAreRead(
 func TestABuilderKilledHalfWayIsFinishedByTheNext(t *testing.T) {
 	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		old, rdb := open(t, s, noUnique)
-		n := size(s, 2000, 900)
+		n := s.Size(2000, 900)
 		fill(t, old, n)
 		c, _ := open(t, s, define(index.Forever, byColor, byTag, byWeight, bySerial, byCode))
 		ctx, kill := context.WithCancel(context.Background())
@@ -164,7 +164,7 @@ func TestOfTwoBuildersNoneMarksAShortIndexReady(t *testing.T) {
 	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
 		old, rdb := open(t, s, items)
-		n := size(s, 1500, 200)
+		n := s.Size(1500, 200)
 		fill(t, old, n)
 		c, _ := open(t, s, withNet)
 		second := make(chan error, 1)

@@ -82,7 +82,7 @@ func TestNothingIsReportedWhileHealthyRecordsAreWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 				c, rdb := open(t, s, define(index.Forever, indexes...))
-				fill(t, c, size(s, 3000, 450))
+				fill(t, c, s.Size(3000, 450))
 				stop := traffic(t, c, func(n int) string { return fmt.Sprintf("i%05d", n) })
 				passes := 0
 				for begin := time.Now(); time.Since(begin) < seconds(); passes++ {
@@ -107,7 +107,7 @@ func TestNoLiveEntryIsRemovedWhileDamageIsRepairedUnderLoad(t *testing.T) {
 	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()
 		c, rdb := open(t, s, items)
-		n := size(s, 6000, 900)
+		n := s.Size(6000, 900)
 		fill(t, c, n)
 		damage := n / 18
 		p := plant(t, rdb, damage)

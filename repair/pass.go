@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/lockstep-go/lockstep/index"
+	"github.com/lockstep-go/lockstep/internal/pace"
 	"github.com/lockstep-go/lockstep/internal/plan"
 	"github.com/lockstep-go/lockstep/key"
 	"github.com/lockstep-go/lockstep/lua"
@@ -223,21 +224,7 @@ func (p *pass) tell() {
 }
 
 // throttle waits until n more may be looked at.
-func (p *pass) throttle(ctx context.Context, n int) error {
-	if p.limiter == nil {
-		return ctx.Err()
-	}
-	for ; n > 0; n -= p.limiter.Burst() {
-		if err := p.limiter.WaitN(ctx, min(n, p.limiter.Burst())); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			// The deadline would pass while waiting.
-			return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
-		}
-	}
-	return nil
-}
+func (p *pass) throttle(ctx context.Context, n int) error { return pace.Wait(ctx, p.limiter, n) }
 
 // ask runs reads until the server has answered, the retry budget is spent or ctx is over. A server's own refusal, such as
 // a wrong type, is an answer: it is in the commands.

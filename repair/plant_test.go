@@ -141,7 +141,7 @@ func TestEveryKindOfDamageIsReportedOnceAndRepaired(t *testing.T) {
 		ctx := context.Background()
 		// Without a unique index, whose many keys make the comparison of the whole store slow.
 		c, rdb := open(t, s, define(index.Forever, byColor, byTag, byWeight, bySerial))
-		records, damage := size(s, full(20_000, 1500), 600), size(s, full(500, 36), 12)
+		records, damage := s.Size(redistest.Full(20_000, 1500), 600), s.Size(redistest.Full(500, 36), 12)
 		fill(t, c, records)
 		exec(t, rdb, "set", "other:key", "x", "px", "10000000")
 		exec(t, rdb, "pexpire", record("i00000"), "10000000")

@@ -171,23 +171,6 @@ func clean(t testing.TB, c index.Opened, rdb redis.UniversalClient) {
 	require.Empty(t, redistest.Diff(before, redistest.Snapshot(t, rdb)), "verify changes nothing")
 }
 
-// size is how many records a test uses: the server inside the test process is slow.
-func size(s *redistest.Server, real, mini int) int {
-	if s.Name == redistest.NameMini {
-		return mini
-	}
-	return real
-}
-
-// full is what a test without goroutines of its own does where the race detector, which sees nothing there, does not make it
-// ten times slower: make test runs it both ways.
-func full(n, race int) int {
-	if redistest.Race {
-		return race
-	}
-	return n
-}
-
 func exec(t testing.TB, rdb redis.UniversalClient, args ...any) {
 	t.Helper()
 	require.NoError(t, rdb.Do(context.Background(), args...).Err())
