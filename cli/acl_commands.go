@@ -11,7 +11,7 @@ import (
 // What the client sends. The server checks the commands of a script against the user that called it, so those come on top.
 const (
 	clientReads   = "eval_ro evalsha_ro get mget hmget"
-	clientWrites  = "eval evalsha hset scan info"                   // when an entity type is opened: are there records, does the server evict?
+	clientWrites  = "eval evalsha hset scan info multi exec"        // when an entity type is opened: are there records, does the server evict?
 	clientRepair  = "scan hgetall hlen hscan sscan zscan time type" // of package repair
 	clientCluster = "asking cluster|slots command readonly"
 	clientReads6  = "eval evalsha" // where there is nothing that ends with _ro

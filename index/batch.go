@@ -21,11 +21,14 @@ type Outcome struct {
 // joins all of them, and is nil if every record was written. After an error of the connection the records not yet sent
 // are not sent.
 //
-// Cost: one round trip per 200 records or 1 MiB, and one more for those of a batch that change index values.
+// Cost: one round trip per 200 records or 1 MiB, and one more for those of a batch that change index values which the
+// collection does not know, see Put.
 func (c *Collection[T]) PutMany(ctx context.Context, recs []T) ([]Outcome, error) {
+	all := make([]write, len(recs))
 	writes := make([]*write, len(recs))
 	for i, rec := range recs {
-		writes[i] = c.prepare("put", lua.Put, rec, nil)
+		all[i] = c.prepare("put", lua.Put, rec, nil)
+		writes[i] = &all[i]
 	}
 	return c.applyMany(ctx, writes)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Collection runs the writes and queries of one entity type on one server, Sentinel set or cluster. It is safe for
-// concurrent use, holds no data, and needs no Close: the client stays the caller's.
+// concurrent use, holds no records, and needs no Close: the client stays the caller's.
 type Collection[T any] struct {
 	entity   *Entity[T]
 	rdb      redis.UniversalClient
@@ -26,6 +26,7 @@ type Collection[T any] struct {
 	schema   atomic.Pointer[schema]
 	writes   *gather.Gatherer[*write]
 	reads    *gather.Gatherer[*reading]
+	rows     *rowCache
 	due      dueQueue
 }
 

@@ -10,7 +10,8 @@ import (
 // record that does not exist is no error; what is left of one that vanished is removed. With IfToken a record that is in
 // another state stays (ErrChanged).
 //
-// Cost: one round trip with IfToken or if there is nothing, else two.
+// Cost: one round trip with IfToken, if there is nothing, or if the collection knows the record's entries as for Put, else
+// two.
 func (c *Collection[T]) Delete(ctx context.Context, id string, o ...WriteOption) error {
 	w := c.prepareDelete(id)
 	if err := w.options(o); err != nil && w.err == nil {

@@ -10,14 +10,16 @@ import (
 
 // PutEncoded implements Opened.
 func (c *Collection[T]) PutEncoded(ctx context.Context, raw [][]byte) ([]Outcome, error) {
+	all := make([]write, len(raw))
 	writes := make([]*write, len(raw))
 	for i, b := range raw {
+		writes[i] = &all[i]
 		rec, err := c.entity.options.Codec.Decode("", b)
 		if err != nil {
-			writes[i] = &write{err: c.fail("put", "", "", fmt.Errorf("%w: %w", ErrInvalid, err))}
+			all[i].err = c.fail("put", "", "", fmt.Errorf("%w: %w", ErrInvalid, err))
 			continue
 		}
-		writes[i] = c.prepare("put", lua.Put, rec, nil)
+		all[i] = c.prepare("put", lua.Put, rec, nil)
 	}
 	return c.applyMany(ctx, writes)
 }

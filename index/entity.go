@@ -58,6 +58,7 @@ type Entity[T any] struct {
 	owner, name string
 	options     Options[T]
 	space       key.Space
+	fresh       bool                  // the codec gives bytes that nobody else changes
 	bounds      map[string]plan.Bound // of the ranked indexes, by name
 	err         error
 }
@@ -65,7 +66,8 @@ type Entity[T any] struct {
 // Define declares the entity type name of an owner. It never fails; what is wrong with the declaration is reported, all
 // at once, by Err and by Open.
 func Define[T any](owner, name string, o Options[T]) *Entity[T] {
-	if o.Codec.Encode == nil && o.Codec.Decode == nil {
+	fresh := o.Codec.Encode == nil && o.Codec.Decode == nil
+	if fresh {
 		o.Codec = JSON[T]()
 	}
 	if o.KeyBudget == 0 {
@@ -74,7 +76,7 @@ func Define[T any](owner, name string, o Options[T]) *Entity[T] {
 	if o.MaxRecordBytes == 0 {
 		o.MaxRecordBytes = DefaultMaxRecordBytes
 	}
-	e := &Entity[T]{owner: owner, name: name, options: o}
+	e := &Entity[T]{owner: owner, name: name, options: o, fresh: fresh}
 	e.err = e.check()
 	return e
 }

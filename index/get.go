@@ -41,10 +41,9 @@ func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]Result[T],
 // GetEncoded gives the stored bytes of records, aligned with ids, as GetMany gives the records.
 func (c *Collection[T]) GetEncoded(ctx context.Context, ids []string) ([]Result[[]byte], error) {
 	out := make([]Result[[]byte], len(ids))
-	keys := make([]string, 0, min(len(ids), batchRecords))
 	for from := 0; from < len(ids); from += batchRecords {
 		to := min(from+batchRecords, len(ids))
-		keys = keys[:0]
+		keys := make([]string, 0, to-from)
 		for _, id := range ids[from:to] {
 			k, err := c.part.Record(id)
 			if err != nil {

@@ -106,7 +106,7 @@ func (m *maintenance[T]) Repair(ctx context.Context, fence string, changes []Cha
 	p := m.c.newBatch(m.s, len(changes))
 	p.Fence = fence
 	for _, ch := range changes {
-		ops, err := p.removals(ch.Remove)
+		ops, err := p.removals(ch.Remove, len(ch.Add))
 		if err != nil {
 			return nil, m.c.fail("repair", ch.ID, "", err)
 		}

@@ -32,6 +32,10 @@ type OpenOptions struct {
 	DirectWrites int
 	// DirectReads is the same for what only reads, by default DefaultDirectReads: further reads share a script or a pipeline.
 	DirectReads int
+	// RowCacheBytes bounds the memory in which the collection remembers the entries of records that it has written, so that
+	// writing one again with other index values takes one round trip instead of two; DefaultRowCacheBytes by default,
+	// negative for none. What others have written since costs that second trip and nothing else.
+	RowCacheBytes int
 	// ReadOnly opens for queries only, without writing anything: for replicas, and for users without the right to write.
 	// The declaration must have been opened for writing before; writes answer ErrReadOnly.
 	ReadOnly bool
@@ -77,6 +81,7 @@ func Open[T any](ctx context.Context, rdb redis.UniversalClient, e *Entity[T], o
 	}
 	c := &Collection[T]{entity: e, rdb: rdb, part: part, events: opts.Events, readOnly: opts.ReadOnly}
 	c.writes = gather.New(cmp.Or(opts.DirectWrites, DefaultDirectWrites), batchRecords, c.apply)
+	c.rows = newRowCache(cmp.Or(opts.RowCacheBytes, DefaultRowCacheBytes))
 	c.reads = gather.New(cmp.Or(opts.DirectReads, DefaultDirectReads), batchRecords, c.readAll)
 	var onRetry func(lua.Attempt)
 	if opts.Events.Retry != nil {

@@ -15,7 +15,7 @@ type batchPlan struct {
 	claims  map[string]plan.Placed // unique index key -> what claims it
 	part    key.Partition
 	places  map[string]int  // body of an index key -> place in Entries
-	ids     map[string]bool // in the call
+	ids     map[string]bool // in the call, once something is collected
 	bounded map[int]bool    // places of keys that have their trim
 }
 
@@ -23,19 +23,16 @@ type batchPlan struct {
 // claimed: those that a write of the batch asks for, then a few of what is due.
 func (c *Collection[T]) plan(s *schema, batch []*write) *batchPlan {
 	p := c.newBatch(s, len(batch))
-	for _, w := range batch {
-		p.ids[w.id] = true
-	}
+	due, want := c.due.next()
+	p.WantDue = want
 	for _, w := range batch {
 		for _, gone := range w.collect {
-			p.collect(gone)
+			p.collect(gone, batch)
 		}
 	}
-	due, want := c.due.next()
 	for _, gone := range due {
-		p.collect(gone)
+		p.collect(gone, batch)
 	}
-	p.WantDue = want
 	for _, w := range batch {
 		placed, err := plan.Place(c.entity.space, s.indexes, w.entries)
 		if err == nil {
@@ -60,16 +57,22 @@ func (c *Collection[T]) newBatch(s *schema, size int) *batchPlan {
 		claims: map[string]plan.Placed{},
 		part:   c.part,
 		places: map[string]int{},
-		ids:    make(map[string]bool, size),
 	}
 }
 
-// collect adds the removal of what is left of a record that is gone. A damaged row is left to repair.
-func (p *batchPlan) collect(gone collect) {
+// collect adds the removal of what is left of a record that is gone, unless the batch writes it. A damaged row is left to
+// repair.
+func (p *batchPlan) collect(gone collect, batch []*write) {
+	if p.ids == nil {
+		p.ids = make(map[string]bool, len(batch))
+		for _, w := range batch {
+			p.ids[w.id] = true
+		}
+	}
 	if p.ids[gone.id] {
 		return
 	}
-	ops, err := p.removals(gone.tokens)
+	ops, err := p.removals(gone.tokens, 0)
 	if err != nil {
 		return
 	}
@@ -83,7 +86,7 @@ func (p *batchPlan) collect(gone collect) {
 
 // write adds the plan of one write.
 func (p *batchPlan) write(w *write, placed []plan.Placed, bounds map[string]plan.Bound) error {
-	ops, err := p.removals(plan.Removed(w.assumed, placed))
+	ops, err := p.removals(plan.Removed(w.assumed, placed), len(placed))
 	if err != nil {
 		return err
 	}
@@ -107,9 +110,9 @@ func (p *batchPlan) write(w *write, placed []plan.Placed, bounds map[string]plan
 	return nil
 }
 
-// removals are the operations that make entries false.
-func (p *batchPlan) removals(tokens []plan.Token) ([]lua.Op, error) {
-	ops := make([]lua.Op, 0, len(tokens)+4)
+// removals are the operations that make entries false, with room for so many that follow.
+func (p *batchPlan) removals(tokens []plan.Token, room int) ([]lua.Op, error) {
+	ops := make([]lua.Op, 0, len(tokens)+room)
 	for _, t := range tokens {
 		n, err := p.place(t)
 		if err != nil {

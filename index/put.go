@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -71,8 +72,9 @@ func lifetimeOf(d time.Duration) (string, error) {
 // anew. Errors: ErrInvalid or ErrTooLarge for a record that cannot be stored or indexed, *ConflictError for a unique
 // value, and those of the store.
 //
-// Cost: one round trip if the record is new or keeps its index values, two if it changes them, three for a unique value
-// in other hands. Server work: O(entries).
+// Cost: one round trip if the record is new, keeps its index values, or was written through this collection lately and by
+// nobody else since (OpenOptions.RowCacheBytes); two if it changes index values that the collection does not know; one or
+// two more for a unique value in other hands. Server work: O(entries).
 func (c *Collection[T]) Put(ctx context.Context, rec T, o ...WriteOption) error {
 	return c.write(ctx, "put", lua.Put, rec, o)
 }
@@ -88,38 +90,42 @@ func (c *Collection[T]) Replace(ctx context.Context, rec T, o ...WriteOption) er
 }
 
 func (c *Collection[T]) write(ctx context.Context, op string, mode lua.Mode, rec T, o []WriteOption) error {
-	return c.submit(ctx, c.prepare(op, mode, rec, o))
+	w := c.prepare(op, mode, rec, o)
+	return c.submit(ctx, &w)
 }
 
 // prepare turns a record into a write: everything that can be wrong with it is found here, before anything is sent.
-func (c *Collection[T]) prepare(op string, mode lua.Mode, rec T, o []WriteOption) *write {
-	w := &write{op: op, mode: mode, writeID: newWriteID(), lifetime: c.lifetime()}
-	fail := func(err error) *write {
-		w.err = c.fail(op, w.id, "", err)
-		return w
-	}
-	w.id = c.entity.options.ID(rec)
-	var err error
+func (c *Collection[T]) prepare(op string, mode lua.Mode, rec T, o []WriteOption) write {
+	w := write{op: op, mode: mode, id: c.entity.options.ID(rec), writeID: newWriteID(), lifetime: c.lifetime()}
+	w.err = c.fail(op, w.id, "", c.fill(&w, rec, o))
+	return w
+}
+
+// fill gives a write what comes of its record.
+func (c *Collection[T]) fill(w *write, rec T, o []WriteOption) (err error) {
 	if w.key, err = c.keyOf(w.id); err != nil {
-		return fail(err)
+		return err
 	}
 	if w.entries, err = c.entriesOf(rec); err != nil {
-		return fail(err)
+		return err
 	}
 	if w.value, err = c.entity.options.Codec.Encode(rec); err != nil {
-		return fail(fmt.Errorf("%w: %w", ErrInvalid, err))
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if !c.entity.fresh {
+		w.value = bytes.Clone(w.value) // a caller who leaves may use its bytes again while they are on their way
 	}
 	if limit := c.entity.options.MaxRecordBytes; len(w.value) > limit {
-		return fail(&TooLargeError{What: "record bytes", Size: len(w.value), Limit: limit})
+		return &TooLargeError{What: "record bytes", Size: len(w.value), Limit: limit}
 	}
-	if err := w.options(o); err != nil {
-		return fail(err)
-	}
-	return w
+	return w.options(o)
 }
 
 // options takes the caller's options in.
 func (w *write) options(o []WriteOption) error {
+	if len(o) == 0 {
+		return nil
+	}
 	var opts writeOptions
 	for _, set := range o {
 		set(&opts)

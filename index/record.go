@@ -31,7 +31,7 @@ func (c *Collection[T]) tokensOf(id, value string) ([]plan.Token, error) {
 
 // entriesOf are the memberships that a record asks for, over all indexes.
 func (c *Collection[T]) entriesOf(rec T) ([]plan.Entry, error) {
-	var all []plan.Entry
+	all := make([]plan.Entry, 0, len(c.entity.options.Indexes))
 	for _, ix := range c.entity.options.Indexes {
 		entries, err := ix.Entries(rec)
 		if err != nil {

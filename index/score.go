@@ -7,36 +7,48 @@ import (
 
 // Score is the place of a record in an order, as its index holds it. It converts to what the index was made of.
 type Score struct {
-	text    string
+	kind    scoreKind
 	number  float64
-	integer int64
+	integer int64 // the bits of an unsigned one
 	whole   bool
 	at      time.Time
+	text    string
 }
+
+// scoreKind says how a score is written: that is done where it is asked for, for most of a page never.
+type scoreKind byte
+
+const (
+	scoreText scoreKind = iota
+	scoreFloat
+	scoreInt
+	scoreUint
+	scoreTime
+)
 
 // ScoreOfFloat is the score of a number.
 func ScoreOfFloat(f float64) Score {
-	s := Score{text: strconv.FormatFloat(f, 'g', -1, 64), number: f}
+	s := Score{kind: scoreFloat, number: f}
 	if n := int64(f); float64(n) == f && f >= -(1<<53) && f <= 1<<53 {
-		s.integer, s.whole = n, true
-		s.text = strconv.FormatInt(n, 10)
+		s.kind, s.integer, s.whole = scoreInt, n, true
 	}
 	return s
 }
 
 // ScoreOfInt is the score of an integer.
 func ScoreOfInt(n int64) Score {
-	return Score{text: strconv.FormatInt(n, 10), number: float64(n), integer: n, whole: true}
+	return Score{kind: scoreInt, number: float64(n), integer: n, whole: true}
 }
 
 // ScoreOfUint is the score of an unsigned integer.
 func ScoreOfUint(n uint64) Score {
-	return Score{text: strconv.FormatUint(n, 10), number: float64(n), integer: int64(n), whole: n <= 1<<63-1}
+	return Score{kind: scoreUint, number: float64(n), integer: int64(n), whole: n <= 1<<63-1}
 }
 
 // ScoreOfTime is the score of an instant.
 func ScoreOfTime(at time.Time) Score {
-	return Score{text: at.UTC().Format(time.RFC3339Nano), number: float64(at.UnixMicro()), integer: at.UnixMicro(), whole: true, at: at.UTC()}
+	micro := at.UnixMicro()
+	return Score{kind: scoreTime, number: float64(micro), integer: micro, whole: true, at: at.UTC()}
 }
 
 // ScoreOfText is the score of a text.
@@ -52,7 +64,20 @@ func (s Score) Int64() (int64, bool) { return s.integer, s.whole }
 func (s Score) Time() time.Time { return s.at }
 
 // String is the score as text: decimal for numbers, RFC 3339 for times.
-func (s Score) String() string { return s.text }
+func (s Score) String() string {
+	switch s.kind {
+	case scoreFloat:
+		return strconv.FormatFloat(s.number, 'g', -1, 64)
+	case scoreInt:
+		return strconv.FormatInt(s.integer, 10)
+	case scoreUint:
+		return strconv.FormatUint(uint64(s.integer), 10)
+	case scoreTime:
+		return s.at.Format(time.RFC3339Nano)
+	default:
+		return s.text
+	}
+}
 
 // MarshalText gives String.
-func (s Score) MarshalText() ([]byte, error) { return []byte(s.text), nil }
+func (s Score) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

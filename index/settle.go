@@ -10,28 +10,35 @@ import (
 
 // settleAll takes the statuses of a batch in and gives the writes that have to be planned again.
 func (c *Collection[T]) settleAll(call *batchPlan, statuses []lua.Status) (again []*write) {
-	inBatch := make(map[string]bool, len(call.writes))
+	taken := false
 	moved := false // a record of the batch has changed, or will: what it holds may be free in the next round
 	for i, w := range call.writes {
 		switch {
 		case w == nil:
 			c.settleCollected(call.Records[i].ID, statuses[i])
-			continue
 		case statuses[i].Code == lua.Taken:
+			taken = true
 		default:
 			if !c.settle(w, statuses[i]) {
 				again = append(again, w)
 			}
 			moved = moved || w.err == nil
 		}
-		inBatch[w.id] = true
 	}
-	for i, w := range call.writes {
-		if w == nil || statuses[i].Code != lua.Taken {
-			continue
+	if taken {
+		inBatch := make(map[string]bool, len(call.writes))
+		for _, w := range call.writes {
+			if w != nil {
+				inBatch[w.id] = true
+			}
 		}
-		if moved && inBatch[statuses[i].Holder] || !c.settleTaken(w, statuses[i], call) {
-			again = append(again, w)
+		for i, w := range call.writes {
+			if w == nil || statuses[i].Code != lua.Taken {
+				continue
+			}
+			if moved && inBatch[statuses[i].Holder] || !c.settleTaken(w, statuses[i], call) {
+				again = append(again, w)
+			}
 		}
 	}
 	return c.withinRounds(again)
@@ -107,6 +114,11 @@ func (c *Collection[T]) settle(w *write, status lua.Status) bool {
 		w.assumed, w.condition = tokens, ifValue(status.Value)
 		return false
 	case lua.WrongType:
+		if w.hinted {
+			// The key may be one that only the hint names.
+			w.assumed, w.hinted = nil, false
+			return false
+		}
 		return end(&KeyTypeError{Key: status.Key, Found: status.Found})
 	case lua.UnknownState:
 		return end(ErrUnknown)

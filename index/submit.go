@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -24,7 +23,6 @@ func (c *Collection[T]) submit(ctx context.Context, w *write) error {
 	}
 	op, id := w.op, w.id
 	outcome := c.writes.Submit(ctx, w, func(end func()) {
-		w.value = bytes.Clone(w.value) // a caller who leaves may use its bytes again while they wait
 		w.ended = end
 	})
 	switch outcome {

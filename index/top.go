@@ -52,6 +52,9 @@ func (c *Collection[T]) Top(ctx context.Context, o Order[T], conditions ...Condi
 		if err != nil {
 			return page, err
 		}
+		if page.Items == nil {
+			page.Items = make([]Item[T], 0, min(o.spec.Limit, maxPrepared))
+		}
 		page.Items = append(page.Items, Item[T]{m.id, m.score, m.rec})
 		if len(page.Items) == o.spec.Limit {
 			break
@@ -63,6 +66,9 @@ func (c *Collection[T]) Top(ctx context.Context, o Order[T], conditions ...Condi
 	}
 	return page, nil
 }
+
+// maxPrepared bounds for how many items a page has room before they have come.
+const maxPrepared = 1000
 
 // name is the name of the order's index, "" without one.
 func (o Order[T]) name() string {
@@ -111,6 +117,9 @@ func (c *Collection[T]) declared(ix Index[T]) error {
 type walk[T any] struct {
 	c     *Collection[T]
 	order Order[T]
+	under *schema // that names the key
+	body  string  // of the key, as a row keeps it
+	key   string
 	query string // what a cursor belongs to
 	last  lua.Pair
 	floor lua.FloorMark
@@ -123,27 +132,32 @@ const rankedPage = 200
 // walk begins a pass over the key of an order.
 func (c *Collection[T]) walk(o Order[T]) (*walk[T], error) {
 	w := &walk[T]{c: c, order: o}
-	body, err := w.body(c.schema.Load())
-	if err != nil {
+	if err := w.find(c.schema.Load()); err != nil {
 		return nil, err
 	}
 	lower, upper := o.spec.Range.Bounds(o.spec.Kind)
-	w.query = c.entity.String() + " " + body + " " + strconv.FormatBool(o.spec.Descending) + " " +
+	w.query = c.entity.String() + " " + w.body + " " + strconv.FormatBool(o.spec.Descending) + " " +
 		strconv.Quote(lower) + " " + strconv.Quote(upper)
+	var err error
 	w.last, err = o.after.open(w.query)
 	return w, err
 }
 
-// body is the body of the ranked key under a schema.
-func (w *walk[T]) body(s *schema) (string, error) {
+// find names the ranked key under a schema.
+func (w *walk[T]) find(s *schema) error {
+	if w.under == s {
+		return nil
+	}
 	spec := w.order.spec
 	placed, err := plan.Place(w.c.entity.space, s.indexes, []plan.Entry{{
 		Index: w.order.index.Name(), Kind: spec.Kind, Value: spec.Group, Grouped: spec.Grouped,
 	}})
 	if err != nil {
-		return "", err
+		return err
 	}
-	return placed[0].Token.Body(), nil
+	w.under, w.body = s, placed[0].Token.Body()
+	w.key, err = w.c.part.Entry(w.body)
+	return err
 }
 
 // read asks for the next members, at most limit.
@@ -151,17 +165,13 @@ func (w *walk[T]) read(ctx context.Context, limit int) (reply lua.RankReply, err
 	spec, c := w.order.spec, w.c
 	lower, upper := spec.Range.Bounds(spec.Kind)
 	err = c.retrying(ctx, func(s *schema) error {
-		body, err := w.body(s)
-		if err != nil {
-			return err
-		}
-		key, err := c.part.Entry(body)
+		err := w.find(s)
 		if err != nil {
 			return err
 		}
 		reply, err = c.run.Rank(ctx, lua.RankCall{
-			Meta: c.part.Meta(), Expiry: c.part.Expiry(), Floor: c.part.Floor(), Entries: key,
-			State: s.state(w.order.index.Name()), Body: body,
+			Meta: c.part.Meta(), Expiry: c.part.Expiry(), Floor: c.part.Floor(), Entries: w.key,
+			State: s.state(w.order.index.Name()), Body: w.body,
 			Lexical: spec.Kind == plan.Lexical, Descending: spec.Descending, Limit: limit, Min: lower, Max: upper,
 			AfterScore: w.last.Score, AfterMember: w.last.Member,
 			MaxAge: spec.Bound.MaxAge.Microseconds(), Unit: max(spec.Bound.Unit.Microseconds(), 1),

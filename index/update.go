@@ -80,7 +80,16 @@ func (c *Collection[T]) readAll(ctx context.Context, all []*reading) {
 		keys[i], ids[i] = r.key, r.id
 		ttls = ttls || r.ttl
 	}
-	loaded, seq, err := c.run.Read(ctx, c.part.Meta(), c.part.Manifest(), keys, ids, ttls)
+	var loaded []lua.Loaded
+	var seq int64
+	var err error
+	ok := false
+	if !ttls {
+		loaded, seq, ok = c.run.Look(ctx, c.part.Meta(), c.part.Manifest(), keys, ids)
+	}
+	if !ok {
+		loaded, seq, err = c.run.Read(ctx, c.part.Meta(), c.part.Manifest(), keys, ids, ttls)
+	}
 	if err == nil {
 		c.schema.Load().see(seq) // one of an older life is refused by its epoch anyway
 	}
@@ -167,7 +176,7 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 			w.err = c.fail(op, id, "", fmt.Errorf("%w: the update changed the id", ErrInvalid))
 		}
 		w.writeID, w.condition, w.assumed, w.token = writeID, condition, entries, true
-		switch err := c.submit(ctx, w); {
+		switch err := c.submit(ctx, &w); {
 		case err == nil:
 			return rec, nil
 		case errors.Is(err, ErrChanged) && !opts.hasToken:

@@ -24,6 +24,7 @@ type write struct {
 	condition string // of the caller, or from a value without a row
 	token     bool   // the condition is the caller's
 	assumed   []plan.Token
+	hinted    bool // what is assumed is from the row cache
 	rounds    int
 	collect   []collect // records that vanished and hold what this one claims
 
@@ -148,6 +149,7 @@ func (c *Collection[T]) applyBatch(ctx context.Context, batch []*write) (again [
 			return nil, err
 		}
 	}
+	c.rows.hint(batch)
 	var call *batchPlan
 	var reply lua.ApplyReply
 	var under *schema
@@ -165,5 +167,7 @@ func (c *Collection[T]) applyBatch(ctx context.Context, batch []*write) (again [
 	}
 	under.see(reply.Seq)
 	c.due.add(reply.Due, c.part)
-	return c.settleAll(call, reply.Statuses), nil
+	again = c.settleAll(call, reply.Statuses)
+	c.rows.learn(call)
+	return again, nil
 }

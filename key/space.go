@@ -144,18 +144,25 @@ func (s Space) RankedBody(index string, gen int, group *Value) (string, error) {
 }
 
 func (s Space) body(index string, gen int, v *Value) (string, error) {
-	if err := checkIndex(index, gen); err != nil {
-		return "", err
-	}
 	var buf [384]byte
-	b := append(buf[:0], index...)
+	b, err := s.AppendBody(buf[:0], index, gen, v)
+	return string(b), err
+}
+
+// AppendBody appends what EntryBody returns, or RankedBody for the group v or for
+// none, to b. On an error it returns nothing.
+func (s Space) AppendBody(b []byte, index string, gen int, v *Value) ([]byte, error) {
+	if err := checkIndex(index, gen); err != nil {
+		return nil, err
+	}
+	b = append(b, index...)
 	b = append(b, '.')
 	b = strconv.AppendInt(b, int64(gen), 10)
 	if v != nil {
 		b = append(b, ':')
 		b = appendValueSegment(b, *v, s.rules.orRedis())
 	}
-	return string(b), nil
+	return b, nil
 }
 
 // CheckIndexName returns an error, ErrName, unless the name is made of 1 to 64

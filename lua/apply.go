@@ -65,7 +65,7 @@ type ApplyRecord struct {
 	Condition string // "", or from IfWriteID or IfValue
 	Assumed   string // entries as in a row: what the plan believes was written
 	Entries   string // entries as in a row: what the plan writes
-	Value     []byte
+	Value     []byte // must not change any more: a call that its context ends may still be on its way
 	Lifetime  string // Forever, Keep, or milliseconds
 	Ops       []Op
 }
@@ -153,7 +153,15 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	}
 	keys = append(keys, c.Entries...)
 
-	args := make([]any, 0, 11+7*len(c.Trims)+8*len(c.Records)+5*ops)
+	modes, conds := c.inCommon()
+	each := 4
+	if !modes {
+		each += 2
+	}
+	if !conds {
+		each += 2
+	}
+	args := make([]any, 0, 12+7*len(c.Trims)+each*len(c.Records)+2*ops+3*min(ops, 2*len(c.Entries)))
 	args = append(args, strconv.FormatInt(c.Generation, 10)+" "+c.Epoch, len(c.Records), "", c.Fence, c.WantDue, len(c.Trims))
 	base := fixed + len(c.Records) + 1
 	for _, t := range c.Trims {
@@ -166,19 +174,26 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 		}
 		args = append(args, base+t.Key, t.Body, end, t.Keep, t.Slack, age, unit)
 	}
-	shared := c.shared()
-	if shared {
-		args = append(args, "1")
-		args = c.Records[0].appendRest(args)
+	first := &c.Records[0]
+	if modes {
+		args = append(args, "1", modeNames[first.Mode], first.Lifetime)
 	} else {
-		args = append(args, "0")
+		args = append(args, "0", "", "")
+	}
+	if conds {
+		args = append(args, "1", first.Condition, first.Assumed)
+	} else {
+		args = append(args, "0", "", "")
 	}
 	for i := range c.Records {
 		rec := &c.Records[i]
 		// Strings go by address: boxed by value each would be an allocation.
 		args = append(args, &rec.ID, &rec.WriteID, &rec.Entries, rec.Value)
-		if !shared {
-			args = rec.appendRest(args)
+		if !modes {
+			args = append(args, modeNames[rec.Mode], &rec.Lifetime)
+		}
+		if !conds {
+			args = append(args, &rec.Condition, &rec.Assumed)
 		}
 	}
 	args = appendOps(args, c, base, ops)
@@ -218,20 +233,16 @@ func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
 	return out, nil
 }
 
-// shared reports whether all records have in common what appendRest adds for each.
-func (c *ApplyCall) shared() bool {
+// inCommon reports what is the same for all records: mode and lifetime, condition and assumed entries.
+func (c *ApplyCall) inCommon() (modes, conds bool) {
+	modes, conds = true, true
+	first := &c.Records[0]
 	for i := range c.Records {
-		rec, first := &c.Records[i], &c.Records[0]
-		if rec.Mode != first.Mode || rec.Condition != first.Condition || rec.Assumed != first.Assumed || rec.Lifetime != first.Lifetime {
-			return false
-		}
+		rec := &c.Records[i]
+		modes = modes && rec.Mode == first.Mode && rec.Lifetime == first.Lifetime
+		conds = conds && rec.Condition == first.Condition && rec.Assumed == first.Assumed
 	}
-	return len(c.Records) > 0
-}
-
-// appendRest adds what many records of a batch tend to have in common.
-func (rec *ApplyRecord) appendRest(args []any) []any {
-	return append(args, modeNames[rec.Mode], &rec.Condition, &rec.Assumed, &rec.Lifetime)
+	return modes, conds
 }
 
 var modeNames = map[Mode]any{Put: "P", Create: "C", Replace: "R", Delete: "D", Collect: "X", Fix: "F"}

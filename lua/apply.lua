@@ -20,7 +20,8 @@
 --   6  the number of trims, then for each
 --      KEYS position, body of the entry, 'top' or 'low' (which end is kept), how many are kept, how many more may be there,
 --      largest age and unit of the score, both in microseconds ('' and '' without)
---   then 1 if the records have mode, condition, assumed and lifetime in common, which stand here then, else 0
+--   then 1, mode and lifetime if the records have both in common, else 0, '' and ''
+--   then 1, condition and assumed if they have both of them in common, else 0, '' and ''
 --   then for each record
 --      id, write id (8 bytes),
 --      entries    the entries of the new state, as in a row
@@ -28,11 +29,12 @@
 --      and unless they are in common
 --      mode       P put, C create, R replace, D delete, X collect (remove what is left of a record that is gone),
 --                 F fix (write entries and row again, not the record)
+--      lifetime   'f' for ever, 'k' keep what there is, milliseconds from now, or 'a' + an instant in milliseconds since
+--                 1970; an instant that is past makes the write a delete
+--      and unless they are in common
 --      condition  '' none, 'w' + write id of the row, 'v' + SHA-1 of the stored bytes (for a record without a row),
 --                 'f' + SHA-1 of the stored bytes + row ('' for none): nothing has moved since
 --      assumed    the entries that the plan removes or keeps, as in a row
---      lifetime   'f' for ever, 'k' keep what there is, milliseconds from now, or 'a' + an instant in milliseconds since
---                 1970; an instant that is past makes the write a delete
 --   then the operations, grouped: all of one kind on one index key stand together as
 --      code, KEYS position, how many, and for each what the command takes
 --      code       SET: + add, u add as the only holder, - remove                      each: id
@@ -65,9 +67,10 @@
 --
 -- Cost
 --   O(records + operations), a ZSET operation O(log members). A record without a row beside others like it costs no command
---   of its own, any other one TYPE, and one SET where it has a lifetime; per index key one TYPE and one SADD, SREM, ZADD
---   or ZREM, and where it is bounded one ZCARD and, over its bound, a trim of O(trimmed); per call one HGET and one
---   HINCRBY of meta, one HMGET and one HSET of the manifest, one TYPE of expiry, and one MSET.
+--   of its own, any other one STRLEN, and one SET where it has a lifetime; per index key one SCARD or ZCARD and one SADD,
+--   SREM, ZADD or ZREM, and where it is bounded one ZCARD more and, over its bound, a trim of O(trimmed); per call one HGET
+--   and one HINCRBY of meta, one HMGET and one HSET of the manifest, one ZCARD of expiry, and one MSET. Sizes are asked
+--   for because that tells the type of a key too, and a number is less work than the name of a type.
 
 local keys, argv = KEYS, ARGV
 local meta, manifest, expiry = keys[1], keys[2], keys[3]
@@ -75,15 +78,17 @@ local n, floor, fence, trims = argv[2] + 0, argv[3], argv[4], argv[6] + 0
 local call, pcall = redis.call, redis.pcall
 local sub, find, byte, min = string.sub, string.find, string.byte, math.min
 
--- Where things stand: record i has its key at KEYS first + i, its plan from ARGV records + stride * i on, and the rest of
--- it, mode, condition, assumed and lifetime, from ARGV common on or after those.
-local first, stride, common = 4, 8, nil
-local records = 8 + 7 * trims
-if argv[records - 1] == '1' then
-  stride, common = 4, records
-  records = records + 4
-end
-records = records - stride
+-- Where things stand. Record i has its key at KEYS first + i and what is its own from ARGV records + stride * i on; its
+-- mode and lifetime are at ARGV modes + modes_step * i and after, its condition and assumed at conds + conds_step * i.
+local first, stride = 4, 4
+local common = 7 + 7 * trims
+local modes, modes_step, conds, conds_step = common + 1, 0, common + 4, 0
+local own_modes, own_conds = argv[common] == '0', argv[common + 3] == '0'
+if own_modes then stride = stride + 2 end
+if own_conds then stride = stride + 2 end
+local records = common + 6 - stride
+if own_modes then modes, modes_step = records + 4, stride end
+if own_conds then conds, conds_step = records + (own_modes and 6 or 4), stride end
 local groups, last = records + stride * (n + 1), #argv
 
 -- The generation. Nearly always nobody is older or newer than the caller.
@@ -112,12 +117,9 @@ else
 end
 
 -- Without the key no record of the partition has a lifetime, and no note needs to go.
-local noted = typeof(3)
-if noted == 'none' then
-  noted = false
-elseif noted ~= 'zset' then
-  return {'type', 3, noted}
-end
+local noted = pcall('ZCARD', expiry)
+if type(noted) == 'table' then return typed(3, 'zset', noted) end
+noted = noted > 0
 if trims > 0 then
   local t = typeof(4)
   if t ~= 'none' and t ~= 'hash' then return {'type', 4, t} end
@@ -156,13 +158,16 @@ local function covered(entries, assumed, written)
   return true
 end
 
--- Holds record i, whose plan starts at ARGV positions a and b, against what its plan assumed: its status, or 1 if it may be
--- written as far as its own state goes.
-local function check(i, a, b, row)
-  local k, mode, cond = first + i, argv[b], argv[b + 1]
-  local t = blank and 'none' or typeof(k)
-  if t ~= 'none' and t ~= 'string' then return {'type', k, t} end
-  local alive = t == 'string'
+-- Holds record i against what its plan assumed: its status, or 1 if it may be written as far as its own state goes.
+local function check(i, row)
+  local k, a, c = first + i, records + stride * i, conds + conds_step * i
+  local mode, cond, assumed = argv[modes + modes_step * i], argv[c], argv[c + 1]
+  local alive = false
+  if not blank then
+    local size = pcall('STRLEN', keys[k])
+    if type(size) == 'table' then return typed(k, 'string', size) end
+    alive = size > 0 or call('EXISTS', keys[k]) == 1
+  end
 
   if row and sub(row, 1, 8) == argv[a + 1] then return 2 end
   if floor then
@@ -181,7 +186,7 @@ local function check(i, a, b, row)
     if not alive then return {'missing'} end
   elseif mode == 'X' then
     if alive then return {'alive'} end
-    if not row and argv[b + 2] == '' and type(pcall('ZSCORE', expiry, argv[a])) ~= 'string' then return {'missing'} end
+    if not row and assumed == '' and type(pcall('ZSCORE', expiry, argv[a])) ~= 'string' then return {'missing'} end
   elseif mode == 'D' then
     if not alive and not row then return {'missing'} end
   end
@@ -202,7 +207,7 @@ local function check(i, a, b, row)
   if row then
     local newline = find(row, '\n', 9, true)
     local entries = newline and sub(row, newline + 1) or ''
-    if entries ~= argv[a + 2] and entries ~= argv[b + 2] and not covered(entries, argv[b + 2], argv[a + 2]) then
+    if entries ~= assumed and entries ~= argv[a + 2] and not covered(entries, assumed, argv[a + 2]) then
       return {'replan', row}
     end
   elseif alive and not by_value then
@@ -225,47 +230,54 @@ local function refuse(i, status)
 end
 
 for i = 1, n do
-  local a = records + stride * i
-  local b = common or a + 4
+  local m = modes + modes_step * i
   -- What is put where there is nothing has nothing to be held against.
-  local s = blank and not floor and argv[b] == 'P' and argv[b + 1] == '' and 1 or check(i, a, b, rows[i])
+  local s = blank and not floor and argv[m] == 'P' and argv[conds + conds_step * i] == '' and 1 or check(i, rows[i])
   reply[2 + i] = s
   if s ~= 1 then
+    if s ~= 2 and s['err'] then return s end -- of the server, about a key of the right type: a missing permission
     refuse(i, s)
-  elseif byte(argv[b + 3]) == 97 then -- a
+  elseif byte(argv[m + 1]) == 97 then -- a
     now = now or clock()
-    if sub(argv[b + 3], 2) + 0 <= now then
+    if sub(argv[m + 1], 2) + 0 <= now then
       over = over or {}
-      over[argv[a]] = true
+      over[argv[records + stride * i]] = true
     end
   end
 end
 
--- The index keys are of their types.
-local wanted = {['+'] = 'set', ['u'] = 'set', ['-'] = 'set', ['z'] = 'zset', ['y'] = 'zset', ['l'] = 'zset', ['k'] = 'zset'}
-local width = {['+'] = 1, ['u'] = 1, ['-'] = 1, ['z'] = 2, ['y'] = 1, ['l'] = 2, ['k'] = 2}
+-- The groups of operations: the index keys are of their types. In place of the KEYS position and the number of operations
+-- as text, ARGV has from here on the position as a number and where the group ends.
 local claims, named = false, nil -- whether a unique value is claimed; record by id, once it is needed
-local e, found = 0, nil
+local e, amiss = 0, nil
 local g = groups
 while g <= last do
-  local code, size = argv[g], argv[g + 2] * width[argv[g]]
-  if argv[g + 1] + 0 ~= e then
-    e = argv[g + 1] + 0
-    found = typeof(e)
+  local code, position = argv[g], argv[g + 1] + 0
+  local width = (code == 'z' or code == 'l' or code == 'k') and 2 or 1
+  local to = g + 2 + argv[g + 2] * width
+  argv[g + 1], argv[g + 2] = position, to
+  if position ~= e then
+    e, amiss = position, nil
+    local set = code == '+' or code == '-' or code == 'u'
+    local size = pcall(set and 'SCARD' or 'ZCARD', keys[e])
+    if type(size) == 'table' then
+      amiss = typed(e, set and 'set' or 'zset', size)
+      if amiss['err'] then return amiss end
+    end
   end
-  if found ~= 'none' and found ~= wanted[code] then
+  if amiss then
     if not named then
       named = {}
       for i = 1, n do named[argv[records + stride * i]] = i end
     end
-    for o = g + 2 + width[code], g + 2 + size, width[code] do
+    for o = g + 2 + width, to, width do
       local i = named[argv[o]]
-      if reply[2 + i] == 1 then refuse(i, {'type', e, found}) end
+      if reply[2 + i] == 1 then refuse(i, amiss) end
     end
   elseif code == 'u' then
     claims = true
   end
-  g = g + 3 + size
+  g = to + 1
 end
 
 -- A unique value has one holder: one that the set names, or one that claims it in this call. Only a record that passed
@@ -275,19 +287,19 @@ if claims then
   local adds, removes = {}, {}  -- id -> KEYS positions
   g = groups
   while g <= last do
-    local code, size = argv[g], argv[g + 2] * width[argv[g]]
+    local code, to = argv[g], argv[g + 2]
     local into = code == 'u' and adds or code == '-' and removes
     if into then
-      for o = g + 3, g + 2 + size do
+      for o = g + 3, to do
         local list = into[argv[o]]
         if not list then
           list = {}
           into[argv[o]] = list
         end
-        list[#list + 1] = argv[g + 1] + 0
+        list[#list + 1] = argv[g + 1]
       end
     end
-    g = g + 3 + size
+    g = to + 1
   end
   for i = 1, n do
     local id = argv[records + stride * i]
@@ -305,7 +317,7 @@ if claims then
       end
       if reply[2 + i] == 1 then
         for _, e in ipairs(adds[id] or {}) do claimed[e] = id end
-        if argv[common or records + stride * i + 4] == 'X' then
+        if argv[modes + modes_step * i] == 'X' then
           for _, e in ipairs(removes[id] or {}) do freed[e] = id end
         end
       end
@@ -339,7 +351,7 @@ end
 local puts, deletes = 0, 0
 for i = 1, n do
   if reply[2 + i] == 1 then
-    local mode = argv[common or records + stride * i + 4]
+    local mode = argv[modes + modes_step * i]
     if mode == 'D' or mode == 'X' or over and over[argv[records + stride * i]] then deletes = deletes + 1 else puts = puts + 1 end
   end
 end
@@ -362,22 +374,22 @@ local function each(command, target, list, from, to)
 end
 
 -- The entries, key by key, removals first: a value that one record leaves and another takes ends with its new holder.
-local commands = {['+'] = 'SADD', ['u'] = 'SADD', ['-'] = 'SREM', ['z'] = 'ZADD', ['y'] = 'ZREM', ['l'] = 'ZADD', ['k'] = 'ZREM'}
 g = groups
 while g <= last do
-  local code = argv[g]
-  local key, step = keys[argv[g + 1] + 0], width[code]
-  local from, to = g + 3, g + 2 + argv[g + 2] * step
+  local code, key, from, to = argv[g], keys[argv[g + 1]], g + 3, argv[g + 2]
+  local command = code == '+' and 'SADD' or code == '-' and 'SREM' or code == 'z' and 'ZADD' or code == 'u' and 'SADD'
+    or code == 'y' and 'ZREM' or 'ZADD'
   if not refused and not over and code ~= 'l' and code ~= 'k' then
-    each(commands[code], key, argv, from, to) -- the arguments stand there as the command takes them
+    each(command, key, argv, from, to) -- the arguments stand there as the command takes them
   else
     local take, drop = {}, {}
-    local command, undo = commands[code], wanted[code] == 'set' and 'SREM' or 'ZREM'
+    local undo = (command == 'SADD' or command == 'SREM') and 'SREM' or 'ZREM'
+    local step = (code == 'z' or code == 'l' or code == 'k') and 2 or 1
     for o = from, to, step do
       local id = argv[o + step - 1]
       if not (refused and refused[id]) then
         local member = (code == 'l' or code == 'k') and argv[o] .. id or id
-        if command == undo or over and over[id] then
+        if code == 'k' or command == undo or over and over[id] then
           drop[#drop + 1] = member
         else
           if step == 2 then take[#take + 1] = code == 'z' and argv[o] or '0' end
@@ -395,19 +407,16 @@ end
 local stored, fresh, gone, notes, unnoted = {}, {}, {}, {}, {}
 for i = 1, n do
   if reply[2 + i] == 1 then
-    local a, key = records + stride * i, keys[first + i]
-    local b = common or a + 4
-    local id, mode, life = argv[a], argv[b], argv[b + 3]
+    local a, m, key = records + stride * i, modes + modes_step * i, keys[first + i]
+    local id, mode, life = argv[a], argv[m], argv[m + 1]
     if mode == 'D' or mode == 'X' or over and over[id] then
       if mode ~= 'X' then call('DEL', key) end
       gone[#gone + 1] = id
       unnoted[#unnoted + 1] = id
     else
-      local row = argv[a + 1] .. counter
-      if argv[a + 2] ~= '' then row = row .. '\n' .. argv[a + 2] end
       fresh[#fresh + 1] = id
-      fresh[#fresh + 1] = row
-      if life == 'f' then unnoted[#unnoted + 1] = id end
+      fresh[#fresh + 1] = argv[a + 2] == '' and argv[a + 1] .. counter or argv[a + 1] .. counter .. '\n' .. argv[a + 2]
+      if noted and life == 'f' then unnoted[#unnoted + 1] = id end
       if mode == 'F' then
         -- A fix leaves the record alone.
       elseif life == 'f' then

@@ -18,7 +18,7 @@
 
 local key = KEYS[1]
 local steps = {
-  {'TYPE', key}, {'EXISTS', key}, {'TIME'},
+  {'TYPE', key}, {'EXISTS', key}, {'STRLEN', key}, {'TIME'},
   {'DEL', key},
   {'SET', key, '1', 'PXAT', '99999999999999'}, {'SET', key, '1', 'KEEPTTL'}, {'GET', key}, {'PTTL', key}, {'MSET', key, '1'}, {'MGET', key},
   {'PEXPIREAT', key, '99999999999999'}, {'PERSIST', key}, {'DEL', key},

@@ -65,6 +65,7 @@ func (r *Runner) Read(ctx context.Context, meta, manifest string, records, ids [
 }
 
 // Values reads the values at keys: a string each, nil where there is none and, for several keys, where there is no string.
+// The keys must not change any more: a call that its context ends may still be on its way.
 func (r *Runner) Values(ctx context.Context, keys []string) ([]any, error) {
 	if len(keys) == 1 {
 		value, err := r.plain(ctx, "get", keys[0])
@@ -75,8 +76,8 @@ func (r *Runner) Values(ctx context.Context, keys []string) ([]any, error) {
 	}
 	args := make([]any, 0, 1+len(keys))
 	args = append(args, "mget")
-	for _, k := range keys {
-		args = append(args, k)
+	for i := range keys {
+		args = append(args, &keys[i])
 	}
 	return r.list(ctx, args)
 }

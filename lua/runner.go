@@ -1,7 +1,6 @@
 package lua
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +63,7 @@ type Runner struct {
 	retry   Retry
 	onRetry func(Attempt)
 	plainRO atomic.Bool // the server has no EVALSHA_RO: read scripts go out as EVALSHA
+	noLook  atomic.Bool // the user may not run what Look sends
 	reads   *reads      // nil: nothing is shared
 }
 
@@ -87,9 +87,9 @@ func (r *Runner) once(ctx context.Context, s *script, keys []string, args []any)
 	if s.reads {
 		send = r.read
 	}
-	reply, err := send(ctx, call(ctx, evalsha, s.sha, keys, args))
+	reply, err := send(ctx, call(evalsha, s.sha, keys, args))
 	if err != nil && hasCode(err, "NOSCRIPT") {
-		reply, err = send(ctx, call(ctx, eval, s.source, keys, args))
+		reply, err = send(ctx, call(eval, s.source, keys, args))
 	}
 	if ro && err != nil && refusesReadOnly(err) {
 		r.plainRO.Store(true)
@@ -99,22 +99,13 @@ func (r *Runner) once(ctx context.Context, s *script, keys []string, args []any)
 }
 
 // call is the command that runs a script.
-func call(ctx context.Context, name, text string, keys []string, args []any) []any {
+func call(name, text string, keys []string, args []any) []any {
 	all := make([]any, 0, 3+len(keys)+len(args))
 	all = append(all, name, text, len(keys))
-	for _, k := range keys {
-		all = append(all, k)
+	for i := range keys {
+		all = append(all, &keys[i])
 	}
-	all = append(all, args...)
-	if ctx.Done() != nil {
-		// A caller who leaves may use its bytes again while they are still on their way.
-		for i, a := range all {
-			if b, ok := a.([]byte); ok {
-				all[i] = bytes.Clone(b)
-			}
-		}
-	}
-	return all
+	return append(all, args...)
 }
 
 // process sends one command, never twice by itself. A nil reply is nil.

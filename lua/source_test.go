@@ -13,9 +13,9 @@ import (
 	"github.com/lockstep-go/lockstep/internal/redistest"
 )
 
-var commandCall = regexp.MustCompile(`(?:\b(?:call|pcall|each)\(|\] = )'([A-Z]+)'`)
+var commandCall = regexp.MustCompile(`(?:\b(?:call|pcall|each)\(|\b(?:and|or) )'([A-Z]{3,})'`)
 
-// commandsOf are the server commands that a Lua text names in its calls and in its tables of commands.
+// commandsOf are the server commands that a Lua text names in its calls and where it chooses between some.
 func commandsOf(body string) []string {
 	set := map[string]bool{}
 	for _, m := range commandCall.FindAllStringSubmatch(body, -1) {

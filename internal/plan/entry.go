@@ -145,26 +145,31 @@ type Placed struct {
 func Place(space key.Space, generations map[string]int, entries []Entry) ([]Placed, error) {
 	out := make([]Placed, 0, len(entries))
 	for _, e := range entries {
-		body, err := e.body(space, generations[e.Index])
+		token, err := e.token(space, generations[e.Index])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Placed{NewToken(e.Kind, body, e.Score), e.Index, e.Unique, e.Score})
+		out = append(out, Placed{token, e.Index, e.Unique, e.Score})
 	}
 	slices.SortFunc(out, func(a, b Placed) int { return strings.Compare(string(a.Token), string(b.Token)) })
 	return slices.CompactFunc(out, func(a, b Placed) bool { return a.Token == b.Token }), nil
 }
 
-// body is the part of the entry's key that a manifest row keeps.
-func (e Entry) body(space key.Space, generation int) (string, error) {
-	switch {
-	case e.Kind == Set:
-		return space.EntryBody(e.Index, generation, e.Value)
-	case e.Grouped:
-		return space.RankedBody(e.Index, generation, &e.Value)
-	default:
-		return space.RankedBody(e.Index, generation, nil)
+// token is the entry as a row keeps it.
+func (e *Entry) token(space key.Space, generation int) (Token, error) {
+	var value *key.Value
+	if e.Kind == Set || e.Grouped {
+		value = &e.Value
 	}
+	var buf [256]byte
+	b, err := space.AppendBody(append(buf[:0], byte(e.Kind)), e.Index, generation, value)
+	if err != nil {
+		return "", err
+	}
+	if e.Kind == Lexical {
+		b = hex.AppendEncode(append(b, '\t'), []byte(e.Score))
+	}
+	return Token(b), nil
 }
 
 // Tokens are the tokens of placed entries, in their order.

@@ -63,7 +63,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "whether a record exists is asked of its key",
-		old:  "local alive = t == 'string'", new: "local alive = not not row", catch: byModel, runs: 5,
+		old:  "alive = size > 0 or call('EXISTS', keys[k]) == 1", new: "alive = not not row", catch: byModel, runs: 5,
 	},
 	{
 		name: "what is left of a record is collected only if it is gone",
@@ -71,7 +71,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "the row names no entry that the plan leaves out",
-		old:  "not covered(entries, argv[b + 2], argv[a + 2]) then", new: "false then", catch: byModel, runs: 5,
+		old:  "not covered(entries, assumed, argv[a + 2]) then", new: "false then", catch: byModel, runs: 5,
 	},
 	{
 		name: "a record whose row is lost is planned from its bytes",
@@ -87,11 +87,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "the type of each index key is asked first",
-		old:  "if found ~= 'none' and found ~= wanted[code] then", new: "if false then", catch: byModel, runs: 10,
+		old:  "if type(size) == 'table' then\namiss =", new: "if false then\namiss =", catch: byModel, runs: 10,
 	},
 	{
 		name: "the type of a record's key is asked first",
-		old:  "if t ~= 'none' and t ~= 'string' then return {'type', k, t} end", catch: byScene(sceneForeignRecord), runs: 1,
+		old:  "if type(size) == 'table' then return typed(k, 'string', size) end", new: "if type(size) == 'table' then size = 1 end", catch: byScene(sceneForeignRecord), runs: 1,
 	},
 	{
 		name: "the first write is one that a full server refuses",
@@ -104,7 +104,7 @@ var mutants = []mutant{
 	{
 		name:  "entries that have not changed are written again",
 		old:   "if not refused and not over and code ~= 'l' and code ~= 'k' then",
-		new:   "if n == 1 and rows[1] and find(rows[1], '\\n' .. argv[records + stride + 2], 9, true) then found = nil elseif not refused and not over and code ~= 'l' and code ~= 'k' then",
+		new:   "if n == 1 and rows[1] and find(rows[1], '\\n' .. argv[records + stride + 2], 9, true) then amiss = nil elseif not refused and not over and code ~= 'l' and code ~= 'k' then",
 		catch: byModel, runs: 20,
 	},
 	{
