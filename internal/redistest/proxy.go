@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,13 +67,14 @@ func Every(first, step int, f Fault) Decide {
 }
 
 // Data names the commands that carry the library's work, the usual choice of what counts.
-var Data = []string{"eval", "evalsha", "eval_ro", "evalsha_ro", "get", "mget", "hmget"}
+var Data = []string{"eval", "evalsha", "eval_ro", "evalsha_ro", "get", "mget", "hmget", "exec"}
 
 // Writes names the commands with which the library writes.
 var Writes = []string{"eval", "evalsha"}
 
 // Proxy stands between clients and one server, reads their requests one by one and does to them what it was told. Every
-// connection of a client has its own to the server; the requests of one connection are handed on one after another.
+// connection of a client has its own to the server; the requests of one connection are handed on one after another. A
+// transaction counts once, at its EXEC: a server that does not take what is queued does not run it either.
 type Proxy struct {
 	// Addr is where it listens.
 	Addr string
@@ -178,7 +178,6 @@ func (p *Proxy) accept() {
 
 // judge counts a request and gives its fault.
 func (p *Proxy) judge(command string) Fault {
-	command = strings.ToLower(command)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.counted != nil && !slices.Contains(p.counted, command) {

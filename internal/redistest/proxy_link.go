@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -51,11 +52,28 @@ func (l *link) serve() {
 	l.server = server
 	l.mu.Unlock()
 	requests, replies := bufio.NewReader(l.client), bufio.NewReader(server)
+	queueing := false // between MULTI and EXEC
 	for {
 		raw, command, err := readRequest(requests)
-		if err != nil || !l.handle(l.p.judge(command), raw, replies) {
+		if err != nil {
 			return
 		}
+		command = strings.ToLower(command)
+		var f Fault
+		end := command == "exec" || command == "discard"
+		if !queueing || end {
+			f = l.p.judge(command)
+		}
+		if queueing && f.Kind == Answer {
+			// What is answered instead of EXEC ends the transaction.
+			if !l.handle(Fault{Kind: DropReply}, []byte("*1\r\n$7\r\nDISCARD\r\n"), replies) {
+				return
+			}
+		}
+		if !l.handle(f, raw, replies) {
+			return
+		}
+		queueing = command == "multi" || queueing && !end
 	}
 }
 

@@ -126,3 +126,27 @@ func TestARefusingProxyLooksLikeAServerThatIsGone(t *testing.T) {
 	p.Refuse(false)
 	require.NoError(t, rdb.Ping(t.Context()).Err())
 }
+
+func TestATransactionCountsOnceAndAnAnswerInItsPlaceEndsIt(t *testing.T) {
+	s := Redis(t)
+	p := NewProxy(t, s)
+	ctx := t.Context()
+	rdb := p.Client(t, impatient, func(o *redis.UniversalOptions) { o.PoolSize = 1 })
+	tx := func() error {
+		_, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			p.Incr(ctx, "n")
+			p.Get(ctx, "n")
+			return nil
+		})
+		return err
+	}
+	require.NoError(t, tx())
+	p.Inject(Data, Every(1, 2, Fault{Kind: Answer, Text: "LOADING Redis is loading"}))
+	require.ErrorContains(t, tx(), "LOADING")
+	require.NoError(t, tx())
+	require.ErrorContains(t, rdb.Get(ctx, "n").Err(), "LOADING")
+	require.Equal(t, "2", rdb.Get(ctx, "n").Val(), "what was refused did not run")
+	requests, faults := p.Seen()
+	require.Equal(t, 4, requests)
+	require.Equal(t, 2, faults)
+}
