@@ -16,7 +16,7 @@ RACE := -race -gcflags='github.com/yuin/gopher-lua/...=-race=false'
 SLOW := ./repair ./internal/proof ./cli ./opaque ./ranked . ./index
 
 # Tests that the race detector only slows down: under it they run in a smaller form, and once more in full without it.
-FULL := NoSchedule|TheSimulator|TestEachSafeguard|TestEveryKindOfDamage|TestAPageThatSaysItIsComplete|TestOneValueHeldByFifty|TestFoldingAgrees
+FULL := NoSchedule|TheSimulator|TestEachSafeguard|TestEveryKindOfDamage|TestAnIndexBuiltUnderLoad|TestAPageThatSaysItIsComplete|TestOneValueHeldByFifty|TestFoldingAgrees
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

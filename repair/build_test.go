@@ -49,6 +49,9 @@ func TestAnIndexBuiltUnderLoadNeverAnswersShort(t *testing.T) {
 		ctx := context.Background()
 		old, rdb := open(t, s, items)
 		n := s.Size(3000, 300)
+		if s.Name == redistest.NameRedis {
+			n = redistest.Full(100_000, n)
+		}
 		fill(t, old, n)
 		require.NoError(t, old.Put(ctx, item{ID: "before", Color: "red", Net: "n0", Weight: 1}))
 

@@ -128,15 +128,22 @@ func (p *pass) examine(ctx context.Context, queue []*suspect) error {
 	return nil
 }
 
+// takeSuspects splits a queue into what is looked at next, each record once, and the rest.
 func takeSuspects(queue []*suspect) (batch, rest []*suspect) {
 	met := make(map[string]bool, lookRecords)
 	entries := 0
-	for _, s := range queue {
+	for i, s := range queue {
 		n := len(s.met)
 		if s.view != nil {
 			n += len(s.view.expected) + len(s.view.rowed)
 		}
-		if len(batch) > 0 && (len(batch) >= lookRecords || entries+n > lookEntries) || met[s.key] {
+		if len(batch) > 0 && (len(batch) >= lookRecords || entries+n > lookEntries) {
+			if len(rest) == 0 {
+				return batch, queue[i:]
+			}
+			return batch, append(rest, queue[i:]...)
+		}
+		if met[s.key] {
 			rest = append(rest, s)
 			continue
 		}
