@@ -143,6 +143,9 @@ var ErrNotEntered = fmt.Errorf("lockstep: the partition does not know the declar
 // same write ids; what cannot be decided comes back as UnknownState for a record or ErrUnknown for the call. Errors:
 // *KeyTypeError, *SchemaError, ErrNotEntered, ErrOutOfMemory, ErrReadOnly, ErrDenied, ErrUnavailable.
 func (r *Runner) Apply(ctx context.Context, c ApplyCall) (ApplyReply, error) {
+	if len(c.Records) == 0 {
+		return ApplyReply{}, nil
+	}
 	const fixed = 4 // keys before those of the records
 	keys := make([]string, 0, fixed+len(c.Records)+len(c.Entries))
 	keys = append(keys, c.Meta, c.Manifest, c.Expiry, c.Floor)
