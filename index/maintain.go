@@ -123,7 +123,7 @@ func (m *maintenance[T]) Repair(ctx context.Context, fence string, changes []Cha
 				return nil, m.c.fail("repair", ch.ID, e.Index, err)
 			}
 			ops = append(ops, addOp(e, n))
-			p.bound(m.c.entity.bounds[e.Index], e.Token, n)
+			p.trim(p.bounds[e.Index], e.Token, n)
 		}
 		rec.Ops = ops
 		p.Records = append(p.Records, rec)

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"strings"
 	"time"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
@@ -11,12 +12,13 @@ import (
 // batchPlan is a call together with what its parts came from.
 type batchPlan struct {
 	lua.ApplyCall
-	writes  []*write               // aligned with Records; nil where a record is only collected
-	claims  map[string]plan.Placed // unique index key -> what claims it
-	part    key.Partition
-	places  map[string]int  // body of an index key -> place in Entries
-	ids     map[string]bool // in the call, once something is collected
-	bounded map[int]bool    // places of keys that have their trim
+	writes []*write               // aligned with Records; nil where a record is only collected
+	claims map[string]plan.Placed // unique index key -> what claims it
+	part   key.Partition
+	places map[string]int        // body of an index key -> place in Entries
+	ids    map[string]bool       // in the call, once something is collected
+	bounds map[string]plan.Bound // of the ranked indexes, by name
+	trims  map[int]int           // place of a bounded key -> its place in Trims
 }
 
 // plan makes the call for a batch: keys, operations and assumptions. Collections come first, so that what they free can be
@@ -36,7 +38,7 @@ func (c *Collection[T]) plan(s *schema, batch []*write) *batchPlan {
 	for _, w := range batch {
 		placed, err := plan.Place(c.entity.space, s.indexes, w.entries)
 		if err == nil {
-			err = p.write(w, placed, c.entity.bounds)
+			err = p.write(w, placed)
 		}
 		if err != nil {
 			w.err = c.fail(w.op, w.id, "", err)
@@ -57,6 +59,7 @@ func (c *Collection[T]) newBatch(s *schema, size int) *batchPlan {
 		claims: map[string]plan.Placed{},
 		part:   c.part,
 		places: map[string]int{},
+		bounds: c.entity.bounds,
 	}
 }
 
@@ -85,7 +88,7 @@ func (p *batchPlan) collect(gone collect, batch []*write) {
 }
 
 // write adds the plan of one write.
-func (p *batchPlan) write(w *write, placed []plan.Placed, bounds map[string]plan.Bound) error {
+func (p *batchPlan) write(w *write, placed []plan.Placed) error {
 	ops, err := p.removals(plan.Removed(w.assumed, placed), len(placed))
 	if err != nil {
 		return err
@@ -99,7 +102,7 @@ func (p *batchPlan) write(w *write, placed []plan.Placed, bounds map[string]plan
 			p.claims[p.Entries[n]] = e
 		}
 		ops = append(ops, addOp(e, n))
-		p.bound(bounds[e.Index], e.Token, n)
+		p.trim(p.bounds[e.Index], e.Token, n)
 	}
 	p.Records = append(p.Records, lua.ApplyRecord{
 		Key: w.key, ID: w.id, WriteID: w.writeID, Mode: w.mode, Condition: w.condition,
@@ -119,6 +122,9 @@ func (p *batchPlan) removals(tokens []plan.Token, room int) ([]lua.Op, error) {
 			return nil, err
 		}
 		ops = append(ops, removeOp(t, n))
+		if t.Kind() != plan.Set {
+			p.leaves(t, n)
+		}
 	}
 	return ops, nil
 }
@@ -160,20 +166,34 @@ func removeOp(t plan.Token, key int) lua.Op {
 	return lua.Op{Code: lua.RemoveRanked, Key: key, Arg: t.Prefix()}
 }
 
-// bound adds the bound of a ranked key to the call, once.
-func (p *batchPlan) bound(b plan.Bound, t plan.Token, key int) {
+// trim adds the bound of a ranked key that gets an entry to the call.
+func (p *batchPlan) trim(b plan.Bound, t plan.Token, key int) {
 	if t.Kind() == plan.Set || b.Keep == 0 && b.MaxAge == 0 {
 		return
 	}
-	if p.bounded[key] {
-		return
+	trim := p.trimOf(t, key)
+	trim.Low, trim.Keep, trim.Slack = b.Low, b.Keep, b.Slack
+	trim.MaxAge, trim.Unit = b.MaxAge.Microseconds(), max(b.Unit, time.Microsecond).Microseconds()
+}
+
+// leaves adds a ranked key to the call that loses an entry: it may be one that was trimmed, and then its floor names it.
+func (p *batchPlan) leaves(t plan.Token, key int) {
+	name, _, _ := strings.Cut(t.Body(), ".")
+	if p.bounds[name].Keep > 0 {
+		p.trimOf(t, key)
 	}
-	if p.bounded == nil {
-		p.bounded = map[int]bool{}
+}
+
+// trimOf is the trim of a ranked key, without a bound if the call has had none for it.
+func (p *batchPlan) trimOf(t plan.Token, key int) *lua.Trim {
+	n, ok := p.trims[key]
+	if !ok {
+		if p.trims == nil {
+			p.trims = map[int]int{}
+		}
+		n = len(p.Trims)
+		p.trims[key] = n
+		p.Trims = append(p.Trims, lua.Trim{Key: key, Body: t.Body()})
 	}
-	p.bounded[key] = true
-	p.Trims = append(p.Trims, lua.Trim{
-		Key: key, Body: t.Body(), Low: b.Low, Keep: b.Keep, Slack: b.Slack,
-		MaxAge: b.MaxAge.Microseconds(), Unit: max(b.Unit, time.Microsecond).Microseconds(),
-	})
+	return &p.Trims[n]
 }

@@ -122,7 +122,7 @@ type walk[T any] struct {
 	key   string
 	query string // what a cursor belongs to
 	last  lua.Pair
-	floor lua.FloorMark
+	floor lua.Floor
 	more  bool // members follow last
 }
 
@@ -184,7 +184,7 @@ func (w *walk[T]) read(ctx context.Context, limit int) (reply lua.RankReply, err
 	}
 	w.more = reply.More
 	// Of several floors the best counts: an earlier step may have lacked what a refill has brought back since.
-	if w.floor.Raw == "" || reply.Floor.Raw != "" && w.beatsFloor(reply.Floor.Pair) {
+	if w.floor.None() || !reply.Floor.None() && w.beatsFloor(reply.Floor.Best) {
 		w.floor = reply.Floor
 	}
 	return reply, nil
@@ -194,7 +194,7 @@ func (w *walk[T]) read(ctx context.Context, limit int) (reply lua.RankReply, err
 // because enough was found, not because nothing followed.
 func (w *walk[T]) complete(full bool) bool {
 	spec := w.order.spec
-	if w.floor.Raw == "" {
+	if w.floor.None() {
 		return true
 	}
 	// A range that ends before the floor holds nothing that was trimmed, from whichever end it is read.
@@ -211,15 +211,15 @@ func (w *walk[T]) complete(full bool) bool {
 // beatsFloor reports whether nothing that was trimmed lies nearer to the kept end than a pair. The pair that equals the
 // floor is the trimmed one itself, which has come back.
 func (w *walk[T]) beatsFloor(p lua.Pair) bool {
-	spec, f := w.order.spec, w.floor.Pair
+	spec, f := w.order.spec, w.floor.Best
 	return spec.Bound.Compare(spec.Kind, p.Score, p.Member, f.Score, f.Member) >= 0
 }
 
 // edgeBeatsFloor reports the same of every pair within the edge of a range.
 func (w *walk[T]) edgeBeatsFloor(e plan.Edge) bool {
-	f := w.floor.Pair.Score
+	f := w.floor.Best.Score
 	if w.order.spec.Kind == plan.Lexical {
-		f, _ = w.order.spec.SplitMember(w.floor.Pair.Member)
+		f, _ = w.order.spec.SplitMember(w.floor.Best.Member)
 	}
 	cmp := plan.CompareScores(w.order.spec.Kind, e.Score, f)
 	if w.order.spec.Bound.Low {

@@ -39,7 +39,8 @@ type Op struct {
 	Arg  string
 }
 
-// Trim is the bound of a ranked key, kept on every write that adds to it. Key is its place in ApplyCall.Entries.
+// Trim is the bound of a ranked key, kept on every write that adds to it. Key is its place in ApplyCall.Entries. Where
+// entries are only removed Keep is 0: what goes leaves the floor of the key too.
 type Trim struct {
 	Key    int
 	Body   string // of the entry: its field in the floor hash

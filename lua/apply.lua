@@ -7,7 +7,7 @@
 --   1            meta        HASH   generations, write counter, index states
 --   2            manifest    HASH   id -> row
 --   3            expiry      ZSET   id by the instant at which its record is due, in ms
---   4            floor       HASH   entry body -> what a ranked index has trimmed: 'trims score member' of the best
+--   4            floor       HASH   entry body -> the best that a ranked key has trimmed, as in floor.lua
 --   5 .. 4+n     records     STRING one per record, in the order of ARGV
 --   5+n ..       entries     SET, ZSET   every index key that an operation names
 --
@@ -18,8 +18,9 @@
 --   4  the fence of the builder that writes, '' for anybody else
 --   5  how many ids that are due the caller wants to be told
 --   6  the number of trims, then for each
---      KEYS position, body of the entry, 'top' or 'low' (which end is kept), how many are kept, how many more may be there,
---      largest age and unit of the score, both in microseconds ('' and '' without)
+--      KEYS position, body of the entry, 'top' or 'low' (which end is kept), how many are kept (0 for all: nothing is trimmed,
+--      what leaves the key leaves its floor too), how many more may be there, largest age and unit of the score, both in
+--      microseconds ('' and '' without)
 --   then 1, mode and lifetime if the records have both in common, else 0, '' and ''
 --   then 1, condition and assumed if they have both of them in common, else 0, '' and ''
 --   then for each record
@@ -68,7 +69,8 @@
 -- Cost
 --   O(records + operations), a ZSET operation O(log members). A record without a row beside others like it costs no command
 --   of its own, any other one STRLEN, and one SET where it has a lifetime; per index key one SCARD or ZCARD and one SADD,
---   SREM, ZADD or ZREM, and where it is bounded one ZCARD more and, over its bound, a trim of O(trimmed); per call one HGET
+--   SREM, ZADD or ZREM, and where it is bounded one ZCARD more and, over its bound, a trim of O(trimmed); where any is
+--   bounded one HMGET of floor and, where one of them moved, one HSET; per call one HGET
 --   and one HINCRBY of meta, one HMGET and one HSET of the manifest, one ZCARD of expiry, and one MSET. Sizes are asked
 --   for because that tells the type of a key too, and a number is less work than the name of a type.
 
@@ -120,9 +122,20 @@ end
 local noted = pcall('ZCARD', expiry)
 if type(noted) == 'table' then return typed(3, 'zset', noted) end
 noted = noted > 0
-if trims > 0 then
-  local t = typeof(4)
-  if t ~= 'none' and t ~= 'hash' then return {'type', 4, t} end
+
+-- What the ranked keys have trimmed, by KEYS position; nil without any.
+local floors
+for from = 7, 7 * trims, 7000 do
+  local bodies = {}
+  for t = from, min(from + 6999, 7 * trims), 7 do bodies[#bodies + 1] = argv[t + 1] end
+  local found = pcall('HMGET', keys[4], unpack(bodies))
+  if found['err'] then return typed(4, 'hash', found) end
+  for i = 1, #bodies do
+    if found[i] then
+      floors = floors or {}
+      floors[argv[from + 7 * (i - 1)] + 0] = new_floor(found[i])
+    end
+  end
 end
 
 -- The rows, and whether there is nothing yet of any of the records.
@@ -379,7 +392,8 @@ while g <= last do
   local code, key, from, to = argv[g], keys[argv[g + 1]], g + 3, argv[g + 2]
   local command = code == '+' and 'SADD' or code == '-' and 'SREM' or code == 'z' and 'ZADD' or code == 'u' and 'SADD'
     or code == 'y' and 'ZREM' or 'ZADD'
-  if not refused and not over and code ~= 'l' and code ~= 'k' then
+  local trimmed = floors and floors[argv[g + 1]]
+  if not refused and not over and not trimmed and code ~= 'l' and code ~= 'k' then
     each(command, key, argv, from, to) -- the arguments stand there as the command takes them
   else
     local take, drop = {}, {}
@@ -389,6 +403,7 @@ while g <= last do
       local id = argv[o + step - 1]
       if not (refused and refused[id]) then
         local member = (code == 'l' or code == 'k') and argv[o] .. id or id
+        if trimmed then unlist(trimmed, member) end
         if code == 'k' or command == undo or over and over[id] then
           drop[#drop + 1] = member
         else
@@ -449,18 +464,8 @@ each('ZADD', expiry, notes, 1, #notes)
 if noted then each('ZREM', expiry, unnoted, 1, #unnoted) end
 if deletes > 0 then call('HSET', meta, 'dels', counter) end
 
--- The ranked keys go back to their bounds; the best that went is noted.
+-- The ranked keys go back to their bounds; the best of what went is noted.
 if trims > 0 then
-  -- Whether (score, member) lies nearer to the kept end than a floor.
-  local function beats(score, member, floor_score, floor_member, top)
-    local x, y = number(score), number(floor_score)
-    if x == y then
-      if member == floor_member then return false end
-      return before(floor_member, member) == top
-    end
-    return (x > y) == top
-  end
-
   -- Takes out of a ranked key what belongs to records that are due, before it is trimmed: they must not push out those that
   -- live. Their other entries wait for their collection.
   local function drop_due(key, body)
@@ -501,19 +506,32 @@ if trims > 0 then
         size = call('ZCARD', key)
       end
       if size > keep + argv[t + 4] then
-        local from, to, edge = 0, size - keep - 1, size - keep - 1
-        if not top then from, to, edge = keep, size - 1, keep end
-        local best = call('ZRANGE', key, edge, edge, 'WITHSCORES')
-        local old = call('HGET', keys[4], argv[t + 1])
-        local count, score, member = 0, nil, nil
-        if old then
-          count, score, member = string.match(old, '^(%d+) (%S+) (.*)$')
-        end
-        if not old or beats(best[2], best[1], score, member, top) then score, member = best[2], best[1] end
+        local from, to = 0, size - keep - 1
+        if not top then from, to = keep, size - 1 end
+        floors = floors or {}
+        local trimmed = floors[argv[t] + 0] or new_floor('')
+        floors[argv[t] + 0] = trimmed
+        list_trimmed(trimmed, key, from, to, top, counter)
         call('ZREMRANGEBYRANK', key, from, to)
-        call('HSET', keys[4], argv[t + 1], decimal(count + 1) .. ' ' .. score .. ' ' .. member)
       end
     end
+  end
+  if floors then
+    local moved, emptied = {}, {}
+    for t = 7, 7 * trims, 7 do
+      local trimmed = floors[argv[t] + 0]
+      if trimmed and trimmed.moved then
+        local text = format_floor(trimmed)
+        if text == '' then
+          emptied[#emptied + 1] = argv[t + 1]
+        else
+          moved[#moved + 1] = argv[t + 1]
+          moved[#moved + 1] = text
+        end
+      end
+    end
+    each('HSET', keys[4], moved, 1, #moved)
+    each('HDEL', keys[4], emptied, 1, #emptied)
   end
 end
 

@@ -42,10 +42,11 @@ func (r *Runner) Ready(ctx context.Context, meta string, generation int64, nonce
 	return rep.refusal(generation)
 }
 
-// Refloor replaces the floor of a ranked key, or removes it where to is "", if it still is what was read. ErrMoved if not.
-func (r *Runner) Refloor(ctx context.Context, floor, body, from, to string) error {
+// Refloor replaces the floor of a ranked key by one from Floor.Lowered, or removes it where that is "", if nothing has been
+// trimmed since the counter was read. ErrMoved if something has.
+func (r *Runner) Refloor(ctx context.Context, floor, body, counter, to string) error {
 	keys := []string{floor}
-	list, err := r.run(ctx, refloorScript, keys, fixed([]any{body, from, to}))
+	list, err := r.run(ctx, refloorScript, keys, fixed([]any{body, counter, to}))
 	if err != nil {
 		return err
 	}

@@ -62,14 +62,20 @@ func TestABuilderOlderThanTheNewestDeclarationIsRefused(t *testing.T) {
 
 func TestAFloorIsLoweredOnlyFromWhatWasRead(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		require.NoError(t, w.rdb.HSet(w.ctx, floorKey, "recent.1", "7 5 a b").Err())
-		require.ErrorIs(t, w.r.Refloor(w.ctx, floorKey, "recent.1", "6 5 a b", "8 4 c"), ErrMoved)
-		require.ErrorIs(t, w.r.Refloor(w.ctx, floorKey, "other.1", "7 5 a b", ""), ErrMoved)
-		require.NoError(t, w.r.Refloor(w.ctx, floorKey, "recent.1", "7 5 a b", "8 4 c d"))
+		floor := ParseFloor("7+ 5 3 a b 4 1 e")
+		require.Equal(t, Floor{Raw: "7+ 5 3 a b 4 1 e", Best: Pair{"a b", "5"}}, floor)
+		require.NoError(t, w.rdb.HSet(w.ctx, floorKey, "recent.1", floor.Raw).Err())
+		lower := floor.Lowered([]Pair{{"c d", "4"}, {"e", "3"}}, false)
+		require.ErrorIs(t, w.r.Refloor(w.ctx, floorKey, "recent.1", "6", lower), ErrMoved)
+		require.ErrorIs(t, w.r.Refloor(w.ctx, floorKey, "recent.1", "70", lower), ErrMoved)
+		require.ErrorIs(t, w.r.Refloor(w.ctx, floorKey, "other.1", "7", ""), ErrMoved)
+		require.NoError(t, w.r.Refloor(w.ctx, floorKey, "recent.1", floor.Counter(), lower))
 		mark := ParseFloor(w.rdb.HGet(w.ctx, floorKey, "recent.1").Val())
-		require.Equal(t, FloorMark{Raw: FormatFloor(8, Pair{"c d", "4"}), Pair: Pair{"c d", "4"}}, mark)
-		require.EqualValues(t, 8, mark.Trims())
-		require.NoError(t, w.r.Refloor(w.ctx, floorKey, "recent.1", mark.Raw, ""))
+		require.Equal(t, Floor{Raw: "7 4 3 c d 3 1 e", Best: Pair{"c d", "4"}}, mark)
+		require.NoError(t, w.r.Refloor(w.ctx, floorKey, "recent.1", mark.Counter(), floor.Lowered([]Pair{{"x", "2"}}, true)))
+		require.Equal(t, "7+ 2 1 x", w.rdb.HGet(w.ctx, floorKey, "recent.1").Val())
+
+		require.NoError(t, w.r.Refloor(w.ctx, floorKey, "recent.1", mark.Counter(), ""))
 		require.Zero(t, w.rdb.Exists(w.ctx, floorKey).Val())
 	})
 }
@@ -80,7 +86,7 @@ func TestALookTellsRecordRowAndMembershipsOfOneInstant(t *testing.T) {
 		zset, list := prefix+"~recent.1:v1", prefix+"~status.1:odd:v1"
 		require.NoError(t, w.rdb.Do(w.ctx, "zadd", zset, "-inf", "a", "0.1", "b").Err())
 		require.NoError(t, w.rdb.RPush(w.ctx, list, "x").Err())
-		require.NoError(t, w.rdb.HSet(w.ctx, floorKey, "recent.1", "7 5 z").Err())
+		require.NoError(t, w.rdb.HSet(w.ctx, floorKey, "recent.1", "7 5 1 z").Err())
 		require.NoError(t, w.rdb.Do(w.ctx, "zadd", expiry, "1", "b").Err())
 		before := redistest.Snapshot(t, w.rdb)
 		status := prefix + "~status.1:new:v1"
@@ -93,7 +99,7 @@ func TestALookTellsRecordRowAndMembershipsOfOneInstant(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		require.Equal(t, w.rdb.Time(w.ctx).Val().Unix()/10, now.Unix()/10)
-		floor := ParseFloor("7 5 z")
+		floor := ParseFloor("7 5 1 z")
 		require.Equal(t, "string", out[0].Type)
 		require.Contains(t, out[0].Row, "sstatus.1:new")
 		require.JSONEq(t, `{"ID":"a","In":["status.1:new"]}`, out[0].Value)

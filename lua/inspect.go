@@ -32,7 +32,7 @@ type Membership struct {
 	Member  bool
 	Score   string // of a member of a ZSET, as the server writes it
 	Foreign string // the type of the key where it is another one, else ""
-	Floor   FloorMark
+	Floor   Floor
 }
 
 // Inspected is one record with its answers, as they were at one instant.

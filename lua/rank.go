@@ -1,10 +1,6 @@
 package lua
 
-import (
-	"context"
-	"strconv"
-	"strings"
-)
+import "context"
 
 // RankCall asks for one page of a ranked key.
 type RankCall struct {
@@ -24,20 +20,14 @@ type RankCall struct {
 // Pair is one member of a ranked key with its score as the server writes it.
 type Pair struct{ Member, Score string }
 
-// FloorMark is the best that a ranked key has trimmed. Raw is as stored, for a compare-and-swap.
-type FloorMark struct {
-	Raw  string
-	Pair Pair
-}
-
 // RankReply is one page.
 type RankReply struct {
 	Members []string
-	Last    Pair      // the last of them with its score
-	Floor   FloorMark // Raw is "" if nothing was trimmed
-	Hidden  int64     // left out because their records are due
-	More    bool      // members follow the page
-	Size    int64     // members within the bounds, due ones included
+	Last    Pair // the last of them with its score
+	Floor   Floor
+	Hidden  int64 // left out because their records are due
+	More    bool  // members follow the page
+	Size    int64 // members within the bounds, due ones included
 }
 
 // Rank reads one page in order. Errors: *StateError if the index is not ready, ErrNotEntered, *KeyTypeError.
@@ -83,23 +73,4 @@ func (r *Runner) Rank(ctx context.Context, c RankCall) (RankReply, error) {
 		out.Last = Pair{out.Members[n-1], rep.text(5)}
 	}
 	return out, nil
-}
-
-// ParseFloor takes a floor apart: how many trims, a space, the score, a space, the member.
-func ParseFloor(raw string) FloorMark {
-	_, pair, _ := strings.Cut(raw, " ")
-	score, member, _ := strings.Cut(pair, " ")
-	return FloorMark{Raw: raw, Pair: Pair{Member: member, Score: score}}
-}
-
-// Trims is how many trims a floor has counted.
-func (f FloorMark) Trims() int64 {
-	count, _, _ := strings.Cut(f.Raw, " ")
-	n, _ := strconv.ParseInt(count, 10, 64)
-	return n
-}
-
-// FormatFloor writes a floor as ParseFloor reads it.
-func FormatFloor(trims int64, p Pair) string {
-	return strconv.FormatInt(trims, 10) + " " + p.Score + " " + p.Member
 }

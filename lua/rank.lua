@@ -23,7 +23,7 @@
 --   12 for 'l' how many bytes of a member stand before its id, '' where they end with the bytes 0 and 1
 --
 -- Returns
---   {'ok', floor, hidden, more, size, score, member, ...}   floor: 'trims score member' or ''; hidden counts the members
+--   {'ok', floor, hidden, more, size, score, member, ...}   floor: as in floor.lua, or ''; hidden counts the members
 --                                          left out as due; more '1' if members follow the page; size: members within
 --                                          the bounds, due ones included; score: of the last member, '' without one
 --   {'meta'}                               the partition has no meta
@@ -78,7 +78,7 @@ if ARGV[10] ~= '' then
   local t = call('TIME')
   local oldest = math.floor((t[1] * 1000000 + t[2] - ARGV[10]) / ARGV[11])
   -- What was trimmed is out of the window by now, all of it.
-  local best = floor and number(string.match(floor, '^%d+ (%S+)'))
+  local best = floor and number(string.match(floor, '^%d+%+? (%S+) ') or '')
   if best and best < oldest then floor = false end
   low = math.max(low, call('ZCOUNT', key, '-inf', '(' .. string.format('%.0f', oldest)))
 end

@@ -12,6 +12,9 @@ import (
 //go:embed common.lua
 var commonSource string
 
+//go:embed floor.lua
+var floorSource string
+
 //go:embed apply.lua
 var applySource string
 
@@ -66,7 +69,7 @@ type script struct {
 }
 
 var (
-	applyScript    = newScript("apply", applySource, false)
+	applyScript    = newScript("apply", floorSource+applySource, false)
 	readScript     = newScript("read", readSource, true)
 	findScript     = newScript("find", findSource, true)
 	rankScript     = newScript("rank", rankSource, true)
@@ -96,7 +99,7 @@ func newScript(name, body string, reads bool) *script {
 }
 
 // compact leaves comments and indentation out of a Lua text. A server compiles a script once; the embedded one does at each
-// call. The lines stay, so that the line of an error, less one and those of common.lua, is that of the file.
+// call. The lines stay, so that the line of an error, less one and those of the texts before it, is that of the file.
 func compact(source string) string {
 	var b strings.Builder
 	for line := range strings.Lines(source) {

@@ -26,7 +26,7 @@ func commandsOf(body string) []string {
 
 func TestTheProbeTriesEveryCommandOfTheOtherScripts(t *testing.T) {
 	var used []string
-	for _, name := range append(slices.Collect(maps.Keys(wrappers)), "common") {
+	for _, name := range append(slices.Collect(maps.Keys(wrappers)), shared...) {
 		if name != "probe" {
 			used = append(used, commandsOf(headerOf(t, name).body)...)
 		}
@@ -69,16 +69,17 @@ func TestTheProbeLeavesNothingBehindAndNamesADeniedCommand(t *testing.T) {
 
 // Lists of a length that the caller decides must be chunked. These are not of that kind.
 var boundedUnpack = map[string]string{
-	"probe unpack(step)": "a constant of the script",
-	"count unpack(due)":  "LIMIT 1000",
-	"rank unpack(ids)":   "a step of at most 500",
+	"apply unpack(bodies)": "a step of at most 1000",
+	"probe unpack(step)":   "a constant of the script",
+	"count unpack(due)":    "LIMIT 1000",
+	"rank unpack(ids)":     "a step of at most 500",
 }
 
 func TestNoScriptUnpacksAListOfUnknownLength(t *testing.T) {
 	chunked := regexp.MustCompile(`^unpack\(\w+, \w+(?: - 1)?, ((?:math\.)?min\(\w+(?:\[\w+\])? ?\+? ?\d*, #?\w+\)|to(?: - 1)?)\)`)
 	plain := regexp.MustCompile(`^unpack\(\w+\)`)
 	found := 0
-	for _, name := range append(slices.Collect(maps.Keys(wrappers)), "common") {
+	for _, name := range append(slices.Collect(maps.Keys(wrappers)), shared...) {
 		body := headerOf(t, name).body
 		for from := 0; ; {
 			i := strings.Index(body[from:], "unpack(")
@@ -100,7 +101,7 @@ func TestNoScriptUnpacksAListOfUnknownLength(t *testing.T) {
 }
 
 func TestNoUserDataEverBecomesPartOfAScript(t *testing.T) {
-	for _, name := range append(slices.Collect(maps.Keys(wrappers)), "common") {
+	for _, name := range append(slices.Collect(maps.Keys(wrappers)), shared...) {
 		body := headerOf(t, name).body
 		for _, bad := range []string{"loadstring", "load(", "dofile", "require", "redis.log", "cjson", "cmsgpack", "tostring("} {
 			require.NotContains(t, body, bad, name)

@@ -5,9 +5,9 @@
 // order of bytes, exact for every int64 and uint64, nanoseconds and texts. What an encoding cannot hold is refused before
 // anything is written. Within ranks inside groups.
 //
-// Keep bounds an index: what falls out of the best n is trimmed by the write that pushes it out, and the best pair ever
-// trimmed is remembered as the floor. By it every page says whether it is complete: a page that trimming or deletion may
-// have shortened is flagged, never passed off as whole.
+// Keep bounds an index: what falls out of the best n is trimmed by the write that pushes it out, and the best of what may
+// still be outside is remembered as the floor. By it every page says whether it is complete: a page that trimming or
+// deletion may have shortened is flagged, never passed off as whole.
 //
 // Equal scores are ordered by id, byte by byte, in the direction of the query, so every record has one place of its own: ties
 // share none. There is no call yet that tells the place of one record.

@@ -79,7 +79,9 @@ func TestAPageThatSaysItIsCompleteEqualsASortOfTheLiveRecords(t *testing.T) {
 	t.Logf("pages that equal the sort, all trimmed records worse: %v", &worse)
 	require.GreaterOrEqual(t, total.programs.Load(), int64(leastNumber))
 	require.Greater(t, worse.all.Load(), int64(leastNumber)/10, "the programs hardly trim")
-	require.LessOrEqual(t, worse.percent(), 5.0)
+	for i := range total.worse {
+		require.LessOrEqual(t, total.worse[i].percent(), 5.0, temperNames[i])
+	}
 }
 
 // tally counts over all programs.
@@ -114,13 +116,13 @@ type program struct {
 	group  string
 	names  []string
 	temper int
+	crowd  bool // all of its records are put at first, and the best of what is trimmed is written most
 	live   map[string]rec
 	done   []string // for a failure
 }
 
-// How the programs score: any number at any time; towards the kept end alone, as the best
-// of a game; as instants
-// of creation, which a record keeps.
+// How the programs score: any number at any time; towards the kept end alone, as the best of a game; as instants of
+// creation, which a record keeps.
 const (
 	anyhow = iota
 	improving
@@ -130,43 +132,69 @@ const (
 
 var temperNames = [tempers]string{"any score", "improving scores", "fixed scores"}
 
-var someNames = []string{"a", "B", "b", "aa", "é", "\xff", "\x00", "\xff\x00", "Z", "_", "A", ""}
+var someNames = []string{
+	"a", "B", "b", "aa", "é", "\xff", "\x00", "\xff\x00", "Z", "_", "A", "", " ", "1 2", "\n", "+",
+}
 
 func newProgram(s setup, seed uint64, number int) *program {
 	p := &program{
 		rng: rand.New(rand.NewPCG(seed, uint64(number))), number: number,
 		group: fmt.Sprintf("g%d", number), live: map[string]rec{}, temper: number % tempers,
 	}
-	// About as many records as are kept: one fewer, as many, one more, and as many as trims need.
-	sizes := []int{s.limit() - 1, s.limit(), s.limit() + 1, s.limit() + s.slack + 1, s.limit() + s.slack + 3}
-	n := max(1, sizes[p.rng.IntN(len(sizes))])
+	// About as many records as are kept: one fewer, as many, one more, as many as trims need, and many more than a floor names.
+	sizes := []int{s.limit() - 1, s.limit(), s.limit() + 1, s.limit() + s.slack + 1, s.limit() + s.slack + 3, s.limit() + s.slack + 7}
+	size := p.rng.IntN(len(sizes))
+	n := max(1, sizes[size])
 	for _, i := range p.rng.Perm(len(someNames))[:min(n, len(someNames))] {
 		p.names = append(p.names, fmt.Sprintf("%d/%s", number, someNames[i]))
 	}
+	p.crowd = size == len(sizes)-1
 	return p
 }
 
-// step draws what a program does next: up to two puts, or a delete.
+// step draws what a program does next: up to two puts, or a delete. A crowd begins with all of its records.
 func (p *program) step(s setup, base time.Time) (puts []rec, gone []string) {
-	if p.rng.IntN(5) == 0 {
-		id := p.names[p.rng.IntN(len(p.names))]
+	if p.crowd && len(p.done) == 0 {
+		for _, id := range p.names {
+			puts = append(puts, p.put(s, base, id))
+		}
+		return puts, nil
+	}
+	if p.rng.IntN(5) == 0 || p.crowd && p.rng.IntN(2) == 0 {
+		id := p.pick(s)
 		p.done = append(p.done, fmt.Sprintf("delete %q", id))
 		delete(p.live, id)
 		return nil, []string{id}
 	}
 	for range 1 + p.rng.IntN(2) {
-		r := rec{p.names[p.rng.IntN(len(p.names))], p.group, s.values[p.rng.IntN(len(s.values))]}
-		if s.times && r.Score != noScore {
-			r.Score += base.UnixMicro()
-		}
-		if old, lives := p.live[r.ID]; lives && (p.temper == fixed || p.temper == improving && (r.Score < old.Score) != s.low) {
-			r.Score = old.Score
-		}
-		p.done = append(p.done, fmt.Sprintf("put %q %d", r.ID, r.Score))
-		p.live[r.ID] = r
-		puts = append(puts, r)
+		puts = append(puts, p.put(s, base, p.pick(s)))
 	}
 	return puts, nil
+}
+
+// pick draws a record to write.
+func (p *program) pick(s setup) string {
+	if p.crowd && p.rng.IntN(4) > 0 {
+		ranks := s.sorted(p.live, time.Now(), ask{descending: !s.low, limit: s.limit() + 3})
+		if outside := ranks[min(len(ranks), s.limit()-1):]; len(outside) > 0 {
+			return outside[p.rng.IntN(len(outside))]
+		}
+	}
+	return p.names[p.rng.IntN(len(p.names))]
+}
+
+// put draws a state of a record.
+func (p *program) put(s setup, base time.Time, id string) rec {
+	r := rec{id, p.group, s.values[p.rng.IntN(len(s.values))]}
+	if s.times && r.Score != noScore {
+		r.Score += base.UnixMicro()
+	}
+	if old, lives := p.live[id]; lives && (p.temper == fixed || p.temper == improving && (r.Score < old.Score) != s.low) {
+		r.Score = old.Score
+	}
+	p.done = append(p.done, fmt.Sprintf("put %q %d", id, r.Score))
+	p.live[id] = r
+	return r
 }
 
 // ask draws a question.

@@ -115,10 +115,11 @@ func held(t *testing.T, live map[string]entry[int64], members map[string]string,
 		require.Equal(t, fmt.Sprint(rec.Score), got, "%q", id)
 	}
 	var lost entry[int64]
-	var trims int
+	var counter, size int
 	if floor != "" {
-		_, err := fmt.Sscanf(floor, "%d %d %s", &trims, &lost.Score, &lost.ID)
+		_, err := fmt.Sscanf(strings.Replace(floor, "+", "", 1), "%d %d %d %s", &counter, &lost.Score, &size, &lost.ID)
 		require.NoError(t, err)
+		lost.ID = lost.ID[:size]
 	}
 	for id, rec := range live {
 		if _, ok := members[id]; !ok {

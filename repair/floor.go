@@ -11,10 +11,10 @@ import (
 	"github.com/lockstep-go/lockstep/lua"
 )
 
-// floor is a ranked key that has trimmed, with the best live records outside of it. Its raw value was read before the first
-// record was: if it is the same at the end, nothing has been trimmed meanwhile, and whatever is outside has been seen.
+// floor is a ranked key that has trimmed, with the best live records outside of it. Its mark was read before the first record
+// was: if its counter is the same at the end, nothing has been trimmed meanwhile, and whatever is outside has been seen.
 type floor struct {
-	raw   string
+	mark  lua.Floor
 	d     declared
 	best  []candidate
 	limit int
@@ -35,7 +35,7 @@ func (p *pass) readFloors(ctx context.Context) error {
 		}
 		for i := 0; i+1 < len(fields); i += 2 {
 			if d, ok := p.current(fields[i]); ok && (p.only == "" || p.only == nameIn(fields[i])) {
-				p.floors[fields[i]] = &floor{raw: fields[i+1], d: d, limit: d.bound.Keep + 1}
+				p.floors[fields[i]] = &floor{mark: lua.ParseFloor(fields[i+1]), d: d, limit: d.bound.Keep + lua.MaxListed}
 			}
 		}
 		if cursor = next; cursor == 0 {
@@ -52,7 +52,7 @@ func (f *floor) offer(c candidate) {
 	}
 }
 
-// cut sorts the candidates, best first, each once, and leaves one more than the key may hold.
+// cut sorts the candidates, best first, each once, and leaves as many as the key may hold and its floor name.
 func (f *floor) cut() {
 	slices.SortFunc(f.best, func(a, b candidate) int {
 		return f.d.bound.Compare(f.d.kind, b.Score, member(b.Token, b.id), a.Score, member(a.Token, a.id))
@@ -97,7 +97,7 @@ func (p *pass) refillKey(ctx context.Context, body string, f *floor) error {
 	if err := p.examine(ctx, taken); err != nil {
 		return err
 	}
-	to := ""
+	var outside []lua.Pair
 	for i, c := range f.best {
 		if i < room && taken[i].refilled {
 			continue
@@ -106,14 +106,14 @@ func (p *pass) refillKey(ctx context.Context, body string, f *floor) error {
 		if f.d.kind == plan.Lexical {
 			score = "0"
 		}
-		old := lua.ParseFloor(f.raw)
-		to = lua.FormatFloor(old.Trims()+1, lua.Pair{Member: member(c.Token, c.id), Score: score})
-		if lua.ParseFloor(to).Pair == old.Pair {
-			return nil
-		}
-		break
+		outside = append(outside, lua.Pair{Member: member(c.Token, c.id), Score: score})
 	}
-	err = p.run.Refloor(ctx, p.part.Floor(), body, f.raw, to)
+	// Of as many candidates as are remembered, more may have been seen.
+	to := f.mark.Lowered(outside, len(f.best) == f.limit)
+	if to == f.mark.Raw {
+		return nil
+	}
+	err = p.run.Refloor(ctx, p.part.Floor(), body, f.mark.Counter(), to)
 	if errors.Is(err, lua.ErrMoved) {
 		return nil // something was trimmed meanwhile: the key is full
 	}

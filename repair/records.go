@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
-	"github.com/lockstep-go/lockstep/lua"
 )
 
 // batchRecords is how many records are read in one round trip.
@@ -187,7 +186,7 @@ func (p *pass) account(rec *scanned, e plan.Placed, h uint64, now time.Time) boo
 		return true
 	}
 	f := p.floors[e.Token.Body()]
-	if f == nil || !trimmed(d.bound, e, rec.id, lua.ParseFloor(f.raw)) {
+	if f == nil || !trimmed(d.bound, e, rec.id, f.mark) {
 		return false
 	}
 	f.offer(candidate{e, rec.id, rec.key})

@@ -222,11 +222,11 @@ func aged(b plan.Bound, score string, now time.Time) bool {
 }
 
 // beats reports whether an entry lies nearer to the kept end than all that its key has trimmed.
-func beats(b plan.Bound, e plan.Placed, id string, f lua.FloorMark) bool {
-	return b.Compare(e.Token.Kind(), e.Score, member(e.Token, id), f.Pair.Score, f.Pair.Member) > 0
+func beats(b plan.Bound, e plan.Placed, id string, f lua.Floor) bool {
+	return b.Compare(e.Token.Kind(), e.Score, member(e.Token, id), f.Best.Score, f.Best.Member) > 0
 }
 
 // trimmed reports whether an entry that is no member may be none, because its key has trimmed as good ones.
-func trimmed(b plan.Bound, e plan.Placed, id string, f lua.FloorMark) bool {
-	return b.Keep > 0 && f.Raw != "" && !beats(b, e, id, f)
+func trimmed(b plan.Bound, e plan.Placed, id string, f lua.Floor) bool {
+	return b.Keep > 0 && !f.None() && !beats(b, e, id, f)
 }

@@ -103,8 +103,8 @@ var mutants = []mutant{
 	},
 	{
 		name:  "entries that have not changed are written again",
-		old:   "if not refused and not over and code ~= 'l' and code ~= 'k' then",
-		new:   "if n == 1 and rows[1] and find(rows[1], '\\n' .. argv[records + stride + 2], 9, true) then amiss = nil elseif not refused and not over and code ~= 'l' and code ~= 'k' then",
+		old:   "if not refused and not over and not trimmed and code ~= 'l' and code ~= 'k' then",
+		new:   "if n == 1 and rows[1] and find(rows[1], '\\n' .. argv[records + stride + 2], 9, true) then amiss = nil elseif not refused and not over and not trimmed and code ~= 'l' and code ~= 'k' then",
 		catch: byModel, runs: 20,
 	},
 	{
@@ -113,11 +113,12 @@ var mutants = []mutant{
 	},
 	{
 		name: "what is trimmed raises the floor",
-		old:  "call('HSET', keys[4], argv[t + 1], decimal(count + 1) .. ' ' .. score .. ' ' .. member)", catch: byModel, runs: 5,
+		old:  "each('HSET', keys[4], moved, 1, #moved)", catch: byModel, runs: 5,
 	},
 	{
 		name: "the floor never falls by itself",
-		old:  "if not old or beats(best[2], best[1], score, member, top) then score, member = best[2], best[1] end", new: "score, member = best[2], best[1]", catch: byTrims, runs: 200,
+		old:  "floor.counter, floor.moved = counter, true",
+		new:  "while #floor > 0 do table.remove(floor) end floor.more, floor.counter, floor.moved = false, counter, true", catch: byTrims, runs: 200,
 	},
 	{
 		name: "a generation that is too old is refused",

@@ -206,8 +206,8 @@ func findings(t testing.TB, rdb redis.UniversalClient) []string {
 
 // below reports whether an entry of id is what a floor says was trimmed, or further from the kept end.
 func (b bounded) below(floor, id string) bool {
-	parts := strings.SplitN(floor, " ", 3)
-	if len(parts) != 3 {
+	parts := strings.SplitN(floor, " ", 5) // ids hold no space
+	if len(parts) < 4 {
 		return false
 	}
 	edge, err := strconv.ParseFloat(parts[1], 64)
@@ -215,7 +215,7 @@ func (b bounded) below(floor, id string) bool {
 	case err != nil:
 		return false
 	case b.score == edge:
-		return id == parts[2] || (id > parts[2]) == b.low
+		return id == parts[3] || (id > parts[3]) == b.low
 	}
 	return (b.score > edge) == b.low
 }
