@@ -114,6 +114,10 @@ func exercise(t *testing.T, c *index.Collection[account]) {
 	require.ErrorIs(t, c.Put(ctx, account{ID: "b", Email: "1@X"}), index.ErrConflict)
 	_, err = c.Update(ctx, "a", func(a *account) error { a.Status = "old"; return nil })
 	require.NoError(t, err)
+	snap, err := c.Read(ctx, "a")
+	require.NoError(t, err)
+	_, err = c.Update(ctx, "a", func(*account) error { return nil }, index.IfToken(snap.Token)) // reads before it writes
+	require.NoError(t, err)
 	require.NoError(t, c.Delete(ctx, "0"))
 	_, err = c.DeleteMany(ctx, []string{"2", "3"})
 	require.NoError(t, err)

@@ -27,6 +27,7 @@ type Collection[T any] struct {
 	writes   *gather.Gatherer[*write]
 	reads    *gather.Gatherer[*reading]
 	rows     *rowCache
+	records  *recordCache
 	due      dueQueue
 }
 

@@ -36,6 +36,11 @@ type OpenOptions struct {
 	// writing one again with other index values takes one round trip instead of two; DefaultRowCacheBytes by default,
 	// negative for none. What others have written since costs that second trip and nothing else.
 	RowCacheBytes int
+	// RecordCacheBytes bounds the memory in which the collection remembers whole records that it has written, so that Update
+	// takes one round trip instead of two; DefaultRecordCacheBytes by default, negative for none. What others have written
+	// since is noticed by the script, and costs the second trip. A record that is written stays in memory until it is deleted
+	// through the collection, or others take its place.
+	RecordCacheBytes int
 	// ReadOnly opens for queries only, without writing anything: for replicas, and for users without the right to write.
 	// The declaration must have been opened for writing before; writes answer ErrReadOnly.
 	ReadOnly bool
@@ -82,6 +87,7 @@ func Open[T any](ctx context.Context, rdb redis.UniversalClient, e *Entity[T], o
 	c := &Collection[T]{entity: e, rdb: rdb, part: part, events: opts.Events, readOnly: opts.ReadOnly}
 	c.writes = gather.New(cmp.Or(opts.DirectWrites, DefaultDirectWrites), batchRecords, c.apply)
 	c.rows = newRowCache(cmp.Or(opts.RowCacheBytes, DefaultRowCacheBytes))
+	c.records = newRecordCache(cmp.Or(opts.RecordCacheBytes, DefaultRecordCacheBytes))
 	c.reads = gather.New(cmp.Or(opts.DirectReads, DefaultDirectReads), batchRecords, c.readAll)
 	var onRetry func(lua.Attempt)
 	if opts.Events.Retry != nil {

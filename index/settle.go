@@ -93,6 +93,7 @@ func (c *Collection[T]) settle(w *write, status lua.Status) bool {
 		return end(ErrNotFound)
 	case lua.Changed:
 		if w.token {
+			w.found = &lua.Loaded{Value: status.Value, HasValue: true, Row: status.Row, HasRow: status.Row != "", TTL: -1}
 			return end(ErrChanged)
 		}
 		// The value that the plan was made from is another one now, or the row is back.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,12 +133,16 @@ func (t Token) parse() (condition string, entries []plan.Token, err error) {
 	return string(t[:size]), entries, nil
 }
 
-// Update reads a record, lets fn change it, and writes it if nobody else has written it meanwhile; else it starts again
-// with the new state, so fn may run several times. It returns the record as written. The record's lifetime goes on as it
-// was, unless an option gives it another. fn must not change the id (ErrInvalid); its error ends the update, with nothing written.
+// Update lets fn change a record, and writes it if nobody else has written it meanwhile; else it starts again with the new
+// state, so fn may run several times. It returns the record as written. The record's lifetime goes on as it was, unless an
+// option gives it another. fn must not change the id (ErrInvalid); its error ends the update, with nothing written.
+//
+// What fn sees first may be what the collection has written itself a while ago (OpenOptions.RecordCacheBytes). It is written
+// only if that is what is stored, byte by byte, and an error of fn counts only for a state that was read during the call.
 //
 // Errors: ErrNotFound, ErrContended after many rounds, otherwise as Put. With IfToken a state other than the token's is
-// ErrChanged at once. Cost: two round trips without contention, whether or not index values change.
+// ErrChanged at once. Cost: one round trip for a record that this collection wrote lately and nobody else since, else two,
+// and one more for each write of others that comes between; whether or not index values change.
 func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error, o ...WriteOption) (T, error) {
 	var zero T
 	const op = "update"
@@ -145,38 +150,38 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 	for _, set := range o {
 		set(&opts)
 	}
-	writeID := newWriteID()
-	o = append([]WriteOption{KeepLifetime()}, o...)
+	u := &updating[T]{c: c, id: id, fn: fn, writeID: newWriteID(), options: append([]WriteOption{KeepLifetime()}, o...)}
+	if !opts.hasToken {
+		if rec, done, err := u.fromMemory(ctx); done {
+			return rec, err
+		}
+	}
 	for round := 1; round <= maxRounds; round++ {
 		if round > 2 {
 			if err := c.run.Retry().Pause(ctx, min(round-2, maxContentionPause)); err != nil {
 				return zero, c.fail(op, id, "", err)
 			}
 		}
-		l, err := c.load(ctx, id, false)
-		if err != nil {
-			return zero, c.fail(op, id, "", err)
+		if u.found == nil {
+			l, err := c.load(ctx, id, false)
+			if err != nil {
+				return zero, c.fail(op, id, "", err)
+			}
+			u.found = &l
 		}
-		condition, entries, err := c.stateOf(id, l)
+		condition, entries, err := c.stateOf(id, *u.found)
 		if err != nil {
 			return zero, c.fail(op, id, "", err)
 		}
 		if opts.hasToken && newToken(condition, entries) != opts.token {
 			return zero, c.fail(op, id, "", ErrChanged)
 		}
-		rec, err := c.decode(id, []byte(l.Value))
+		w, rec, err := u.plan([]byte(u.found.Value))
 		if err != nil {
-			return zero, c.fail(op, id, "", err)
+			return zero, err
 		}
-		if err := fn(&rec); err != nil {
-			return zero, c.fail(op, id, "", err)
-		}
-		w := c.prepare(op, lua.Replace, rec, o)
-		if w.err == nil && w.id != id {
-			w.err = c.fail(op, id, "", fmt.Errorf("%w: the update changed the id", ErrInvalid))
-		}
-		w.writeID, w.condition, w.assumed, w.token = writeID, condition, entries, true
-		switch err := c.submit(ctx, &w); {
+		err = u.write(ctx, &w, condition, entries)
+		switch {
 		case err == nil:
 			return rec, nil
 		case errors.Is(err, ErrChanged) && !opts.hasToken:
@@ -186,6 +191,68 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 		}
 	}
 	return zero, c.fail(op, id, "", ErrContended)
+}
+
+// updating is an Update on its way.
+type updating[T any] struct {
+	c       *Collection[T]
+	id      string
+	fn      func(*T) error
+	writeID string
+	options []WriteOption
+	found   *lua.Loaded // the state that the next round begins with, nil to read it
+}
+
+// fromMemory tries with what the collection remembers. done is false where that is nothing, or no longer true, or where fn
+// will not have it: whether that is so of the record, only the stored one tells.
+func (u *updating[T]) fromMemory(ctx context.Context) (rec T, done bool, err error) {
+	m, ok := u.c.records.take(u.id)
+	if !ok {
+		return rec, false, nil
+	}
+	entries, err := plan.Split(m.entries)
+	if err != nil {
+		return rec, false, nil //nolint:nilerr // what is stored tells
+	}
+	w, rec, err := u.plan(bytes.Clone(m.value)) // a codec may keep or change what it is given
+	if err != nil {
+		return rec, false, nil //nolint:nilerr // as above
+	}
+	err = u.write(ctx, &w, m.condition(), entries)
+	if errors.Is(err, ErrChanged) {
+		return rec, false, nil
+	}
+	if err != nil {
+		var zero T
+		return zero, true, err
+	}
+	return rec, true, nil
+}
+
+// plan makes the write of a state that fn has changed.
+func (u *updating[T]) plan(value []byte) (w write, rec T, err error) {
+	if rec, err = u.c.decode(u.id, value); err == nil {
+		err = u.fn(&rec)
+	}
+	if err != nil {
+		return w, rec, u.c.fail("update", u.id, "", err)
+	}
+	w = u.c.prepare("update", lua.Replace, rec, u.options)
+	if w.err == nil && w.id != u.id {
+		w.err = u.c.fail("update", u.id, "", fmt.Errorf("%w: the update changed the id", ErrInvalid))
+	}
+	return w, rec, w.err
+}
+
+// write sends the write of a state, and keeps what there is instead if it is another one: ErrChanged.
+func (u *updating[T]) write(ctx context.Context, w *write, condition string, entries []plan.Token) error {
+	w.writeID, w.condition, w.assumed, w.token = u.writeID, condition, entries, true
+	err := u.c.submit(ctx, w)
+	u.found = nil
+	if errors.Is(err, ErrChanged) {
+		u.found = w.found
+	}
+	return err
 }
 
 // Edit makes a function over M one that Update takes where the record type is itself a pointer, as with protobuf.

@@ -24,7 +24,8 @@ type write struct {
 	condition string // of the caller, or from a value without a row
 	token     bool   // the condition is the caller's
 	assumed   []plan.Token
-	hinted    bool // what is assumed is from the row cache
+	hinted    bool        // what is assumed is from the row cache
+	found     *lua.Loaded // what the condition does not hold for
 	rounds    int
 	collect   []collect // records that vanished and hold what this one claims
 
@@ -169,5 +170,6 @@ func (c *Collection[T]) applyBatch(ctx context.Context, batch []*write) (again [
 	c.due.add(reply.Due, c.part)
 	again = c.settleAll(call, reply.Statuses)
 	c.rows.learn(call)
+	c.records.learn(call)
 	return again, nil
 }

@@ -211,7 +211,7 @@ func TestRoundTripsAreAsDocumented(t *testing.T) {
 		for _, err := range c.Find(ctx, byColor.Is("w")) {
 			require.NoError(t, err)
 		}
-		forgetful, err := index.Open(ctx, rdb, items, index.OpenOptions{RowCacheBytes: -1})
+		forgetful, err := index.Open(ctx, rdb, items, index.OpenOptions{RowCacheBytes: -1, RecordCacheBytes: -1})
 		require.NoError(t, err)
 		counter := redistest.Count(rdb)
 		trips := func(want int, what string, err error) {
@@ -226,7 +226,11 @@ func TestRoundTripsAreAsDocumented(t *testing.T) {
 		trips(2, "put that changes a value, without a row cache", forgetful.Put(ctx, item{ID: "a", Color: "red", Code: "c"}))
 		trips(2, "put that changes what another collection has written", c.Put(ctx, item{ID: "a", Color: "blue", Code: "c"}))
 		_, err = c.Update(ctx, "a", func(i *item) error { i.Color = "green"; return nil })
-		trips(2, "update", err)
+		trips(1, "update", err)
+		_, err = forgetful.Update(ctx, "a", func(i *item) error { i.Color = "red"; return nil })
+		trips(2, "update, without a record cache", err)
+		_, err = c.Update(ctx, "a", func(i *item) error { i.Color = "green"; return nil })
+		trips(2, "update of what another collection has written", err)
 		snap, err := c.Read(ctx, "a")
 		trips(1, "read", err)
 		trips(1, "put with a token", c.Put(ctx, item{ID: "a", Color: "white"}, index.IfToken(snap.Token)))

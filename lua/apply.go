@@ -63,7 +63,7 @@ type ApplyRecord struct {
 	ID        string
 	WriteID   string // 8 bytes, fresh for the caller's call
 	Mode      Mode
-	Condition string // "", or from IfWriteID or IfValue
+	Condition string // "", or from IfWriteID, IfBytes, IfValue or IfUnmoved
 	Assumed   string // entries as in a row: what the plan believes was written
 	Entries   string // entries as in a row: what the plan writes
 	Value     []byte // must not change any more: a call that its context ends may still be on its way
@@ -73,6 +73,9 @@ type ApplyRecord struct {
 
 // IfWriteID is the condition that the record's last write is the one named.
 func IfWriteID(writeID string) string { return "w" + writeID }
+
+// IfBytes is the condition that the stored bytes have this SHA-1, in hex, whoever wrote them.
+func IfBytes(sha1 string) string { return "b" + sha1 }
 
 // IfUnmoved is the condition of a fix: the stored bytes have this SHA-1, in hex, and the row is the one given, "" for none.
 func IfUnmoved(sha1, row string) string { return "f" + sha1 + row }
@@ -108,9 +111,9 @@ const (
 	Exists       StatusCode = "exists"
 	Missing      StatusCode = "missing"
 	Alive        StatusCode = "alive"
-	Changed      StatusCode = "changed"
-	Taken        StatusCode = "taken" // Key, Holder, Row: another id holds the unique value at that key
-	WrongType    StatusCode = "type"  // Key, Found
+	Changed      StatusCode = "changed" // Value, Row: the condition does not hold for them
+	Taken        StatusCode = "taken"   // Key, Holder, Row: another id holds the unique value at that key
+	WrongType    StatusCode = "type"    // Key, Found
 	UnknownState StatusCode = "unknown"
 )
 
@@ -269,11 +272,13 @@ func (r reply) status(i int) (Status, error) {
 			st.Row = s.text(1)
 		case Adopt:
 			st.Value = s.text(1)
+		case Changed:
+			st.Value, st.Row = s.text(1), s.text(2)
 		case Taken:
 			st.Key, st.Holder, st.Row = s.key(1), s.text(2), s.text(3)
 		case WrongType:
 			st.Key, st.Found = s.key(1), s.text(2)
-		case Exists, Missing, Alive, Changed, UnknownState:
+		case Exists, Missing, Alive, UnknownState:
 		default:
 			return Status{}, r.unexpected()
 		}

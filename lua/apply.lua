@@ -33,8 +33,8 @@
 --      lifetime   'f' for ever, 'k' keep what there is, milliseconds from now, or 'a' + an instant in milliseconds since
 --                 1970; an instant that is past makes the write a delete
 --      and unless they are in common
---      condition  '' none, 'w' + write id of the row, 'v' + SHA-1 of the stored bytes (for a record without a row),
---                 'f' + SHA-1 of the stored bytes + row ('' for none): nothing has moved since
+--      condition  '' none, 'w' + write id of the row, 'b' + SHA-1 of the stored bytes, 'v' + SHA-1 of the stored bytes (for a
+--                 record without a row), 'f' + SHA-1 of the stored bytes + row ('' for none): nothing has moved since
 --      assumed    the entries that the plan removes or keeps, as in a row
 --   then the operations, grouped: all of one kind on one index key stand together as
 --      code, KEYS position, how many, and for each what the command takes
@@ -58,7 +58,7 @@
 --   {'replan', row}             the row names an entry that is neither assumed nor written again
 --   {'adopt', value}            the record exists but its row is lost: plan from the value
 --   {'exists'} {'missing'} {'alive'}   the mode does not fit what is there
---   {'changed'}                 the condition does not hold
+--   {'changed', value, row}     the condition does not hold for what is there; row '' if it has none
 --   {'taken', KEYS position, holder, row of the holder}   another id holds a unique value; row '' if it has none
 --   {'type', KEYS position, found type}   a foreign value sits at the record's key or at an entry's key
 --   {'unknown'}                 an earlier attempt may have been applied and overwritten since
@@ -207,14 +207,17 @@ local function check(i, row)
   local by_value = false
   if cond ~= '' then
     if not alive then return {'missing'} end
-    if byte(cond) == 119 then -- w
-      if not row or sub(row, 1, 8) ~= sub(cond, 2) then return {'changed'} end
+    local kind, holds = byte(cond), true
+    if kind == 119 then -- w
+      holds = row and sub(row, 1, 8) == sub(cond, 2)
     else
-      by_value = true
-      local want = ''
-      if byte(cond) == 102 then want = sub(cond, 42) end -- f
-      if (row or '') ~= want or redis.sha1hex(call('GET', keys[k])) ~= sub(cond, 2, 41) then return {'changed'} end
+      if kind ~= 98 then -- v, f
+        by_value = true
+        holds = (row or '') == (kind == 102 and sub(cond, 42) or '')
+      end
+      holds = holds and redis.sha1hex(call('GET', keys[k])) == sub(cond, 2, 41)
     end
+    if not holds then return {'changed', call('GET', keys[k]), row or ''} end
   end
 
   if row then

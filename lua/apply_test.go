@@ -80,10 +80,11 @@ func TestARecordWhoseRowIsLostComesBackForItsEntries(t *testing.T) {
 		require.NoError(t, w.rdb.HDel(w.ctx, manifest, "a", "b").Err())
 		w.refused(change{id: "a", in: oldUser}, Status{Code: Adopt, Value: value})
 		w.refused(change{id: "a", had: newUser, mode: Delete}, Status{Code: Adopt, Value: value})
-		w.refused(change{id: "a", had: newUser, in: oldUser, condition: IfValue(digest("other"))}, Status{Code: Changed})
+		w.refused(change{id: "a", had: newUser, in: oldUser, condition: IfValue(digest("other"))}, Status{Code: Changed, Value: value})
 		w.written(change{id: "a", had: newUser, in: oldUser, condition: IfValue(digest(value))})
-		w.refused(change{id: "a", had: oldUser, in: newUser, condition: IfValue(digest(w.rdb.Get(w.ctx, record("a")).Val()))},
-			Status{Code: Changed}) // the row is back and knows better
+		value = w.rdb.Get(w.ctx, record("a")).Val()
+		w.refused(change{id: "a", had: oldUser, in: newUser, condition: IfValue(digest(value))},
+			Status{Code: Changed, Value: value, Row: w.row("a")}) // the row is back and knows better
 		w.written(change{id: "b", mode: Delete, had: newUser, condition: IfValue(digest(w.rdb.Get(w.ctx, record("b")).Val()))})
 	})
 }
@@ -112,12 +113,18 @@ func TestAConditionThatNoLongerHoldsChangesNothing(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.verified()
 		w.written(change{id: "a", writeID: "write001", in: newUser})
+		changed := Status{Code: Changed, Value: w.rdb.Get(w.ctx, record("a")).Val(), Row: w.row("a")}
 		for _, mode := range []Mode{Put, Replace, Delete} {
-			w.refused(change{id: "a", mode: mode, had: newUser, condition: IfWriteID("write000")}, Status{Code: Changed})
+			w.refused(change{id: "a", mode: mode, had: newUser, condition: IfWriteID("write000")}, changed)
+			w.refused(change{id: "a", mode: mode, had: newUser, condition: IfBytes(digest("other"))}, changed)
 		}
 		w.written(change{id: "a", writeID: "write002", had: newUser, in: oldUser, condition: IfWriteID("write001")})
-		w.refused(change{id: "a", had: newUser, in: newUser, condition: IfWriteID("write001")}, Status{Code: Changed})
-		w.written(change{id: "a", mode: Delete, had: oldUser, condition: IfWriteID("write002")})
+		changed = Status{Code: Changed, Value: w.rdb.Get(w.ctx, record("a")).Val(), Row: w.row("a")}
+		w.refused(change{id: "a", had: newUser, in: newUser, condition: IfWriteID("write001")}, changed)
+		// The bytes alone do not tell which entries there are.
+		w.refused(change{id: "a", had: newUser, in: newUser, condition: IfBytes(digest(changed.Value))}, Status{Code: Replan, Row: changed.Row})
+		w.written(change{id: "a", writeID: "write003", had: oldUser, in: oldUser, condition: IfBytes(digest(changed.Value))})
+		w.written(change{id: "a", mode: Delete, had: oldUser, condition: IfWriteID("write003")})
 		w.refused(change{id: "a", condition: IfWriteID("write002")}, Status{Code: Missing})
 	})
 }

@@ -1,0 +1,225 @@
+package index_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lockstep-go/lockstep/index"
+	"github.com/lockstep-go/lockstep/internal/redistest"
+)
+
+// heavier adds one to the weight of an item.
+func heavier(i *item) error {
+	i.Weight++
+	return nil
+}
+
+// TestAnUpdateOfWhatTheCollectionWroteItselfIsOneRoundTrip counts trips with two collections, as two processes have them.
+func TestAnUpdateOfWhatTheCollectionWroteItselfIsOneRoundTrip(t *testing.T) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		a, rdb := open(t, s, items)
+		b, other := open(t, s, items)
+		mine, theirs := redistest.Count(rdb), redistest.Count(other)
+		weight := 0.0
+		update := func(c *index.Collection[item], color string) {
+			t.Helper()
+			weight++
+			rec, err := c.Update(ctx, "x", func(i *item) error {
+				i.Color = color
+				return heavier(i)
+			})
+			require.NoError(t, err)
+			require.Equal(t, item{ID: "x", Color: color, Weight: weight}, rec)
+			stored, err := b.Get(ctx, "x")
+			require.NoError(t, err)
+			require.Equal(t, rec, stored)
+			verify(t, rdb)
+		}
+		trips := func(c *redistest.Counter, want int, fn func()) {
+			t.Helper()
+			c.Reset()
+			fn()
+			require.Equal(t, want, c.Commands()["evalsha"]+c.Commands()["eval"]+c.Commands()["multi"], "%v", c.Commands())
+		}
+		require.NoError(t, a.Put(ctx, item{ID: "x", Color: "red"}))
+		for _, color := range []string{"green", "green", "blue", "red"} {
+			trips(mine, 1, func() { update(a, color) })
+		}
+		trips(theirs, 2, func() { update(b, "white") }) // has never seen it
+		trips(mine, 2, func() { update(a, "white") })   // what it remembers is no longer true
+		trips(mine, 1, func() { update(a, "black") })
+		trips(theirs, 2, func() { update(b, "black") })
+	})
+}
+
+func TestAnUpdateDoesNotOverwriteWhatWasWrittenByHand(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		c, rdb := open(t, s, items)
+		const at = "acme:item:{item}:x:v1"
+		require.NoError(t, c.Put(ctx, item{ID: "x", Color: "red"}))
+		byHand, err := json.Marshal(item{ID: "x", Color: "red", Weight: 7, Tags: []string{"by hand"}})
+		require.NoError(t, err)
+		require.NoError(t, rdb.Set(ctx, at, byHand, 0).Err())
+		rec, err := c.Update(ctx, "x", heavier)
+		require.NoError(t, err)
+		require.Equal(t, item{ID: "x", Color: "red", Weight: 8, Tags: []string{"by hand"}}, rec)
+		verify(t, rdb)
+
+		require.NoError(t, rdb.Del(ctx, at).Err())
+		_, err = c.Update(ctx, "x", heavier)
+		require.ErrorIs(t, err, index.ErrNotFound)
+		require.NoError(t, c.Put(ctx, item{ID: "x", Color: "red"}))
+		require.NoError(t, rdb.Del(ctx, at).Err())
+		require.NoError(t, rdb.SAdd(ctx, at, "foreign").Err())
+		_, err = c.Update(ctx, "x", heavier)
+		require.ErrorIs(t, err, index.ErrKeyType)
+		about(t, err, "x", "")
+	})
+}
+
+// TestAnErrorOfAnUpdateIsAboutTheStoredState lets others change what a collection remembers, and refuses by what it is.
+func TestAnErrorOfAnUpdateIsAboutTheStoredState(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		a, rdb := open(t, s, items)
+		b, _ := open(t, s, items)
+		soldOut := errors.New("sold out")
+		buy := func(i *item) error {
+			if i.Weight == 0 {
+				return soldOut
+			}
+			i.Weight--
+			return nil
+		}
+		require.NoError(t, a.Put(ctx, item{ID: "x", Color: "red"}))
+		_, err := a.Update(ctx, "x", buy)
+		require.ErrorIs(t, err, soldOut)
+		require.NoError(t, a.Put(ctx, item{ID: "x", Color: "red"}))
+		require.NoError(t, b.Put(ctx, item{ID: "x", Color: "blue", Weight: 2}))
+		rec, err := a.Update(ctx, "x", buy)
+		require.NoError(t, err)
+		require.Equal(t, item{ID: "x", Color: "blue", Weight: 1}, rec)
+
+		// The same of a write that is refused: another id, a record that is too large, a value in other hands.
+		require.NoError(t, b.Put(ctx, item{ID: "x", Color: "y"}))
+		rec, err = a.Update(ctx, "x", func(i *item) error {
+			if i.Color == "blue" {
+				i.ID = "z"
+			}
+			return heavier(i)
+		})
+		require.NoError(t, err)
+		require.Equal(t, item{ID: "x", Color: "y", Weight: 1}, rec)
+		require.NoError(t, b.Put(ctx, item{ID: "y", Color: "red", Code: "k"}))
+		_, err = a.Update(ctx, "x", func(i *item) error { i.Code = "k"; return nil })
+		require.ErrorIs(t, err, index.ErrConflict)
+		verify(t, rdb)
+	})
+}
+
+// TestAnUpdateFromMemoryLeavesTheLifetimeAndTheTokenAlone looks at what an update does not change.
+func TestAnUpdateFromMemoryLeavesTheLifetimeAndTheTokenAlone(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		c, rdb := open(t, s, items)
+		require.NoError(t, c.Put(ctx, item{ID: "x", Color: "red"}, index.Lives(time.Hour)))
+		require.NoError(t, c.Touch(ctx, "x", index.Lives(2*time.Hour)))
+		_, err := c.Update(ctx, "x", heavier)
+		require.NoError(t, err)
+		left := rdb.PTTL(ctx, "acme:item:{item}:x:v1").Val()
+		require.InDelta(t, 2*time.Hour, left, float64(time.Minute))
+
+		// A write whose lifetime is over is a delete, and remembered as none.
+		require.NoError(t, c.Put(ctx, item{ID: "x", Color: "red"}, index.Until(time.Now().Add(-time.Second))))
+		_, err = c.Update(ctx, "x", heavier)
+		require.ErrorIs(t, err, index.ErrNotFound)
+
+		require.NoError(t, c.Put(ctx, item{ID: "x", Color: "red"}))
+		snap, err := c.Read(ctx, "x")
+		require.NoError(t, err)
+		require.NoError(t, c.Put(ctx, item{ID: "x", Color: "blue"}))
+		_, err = c.Update(ctx, "x", heavier, index.IfToken(snap.Token))
+		require.ErrorIs(t, err, index.ErrChanged, "the token is not that of the state that is remembered")
+		verify(t, rdb)
+	})
+}
+
+// greedy is a codec that scribbles over what it is given.
+var greedy = index.Codec[item]{
+	Encode: func(i item) ([]byte, error) { return json.Marshal(i) },
+	Decode: func(_ string, raw []byte) (i item, err error) {
+		err = json.Unmarshal(raw, &i)
+		clear(raw)
+		return i, err
+	},
+}
+
+func TestACodecThatWritesIntoItsInputDoesNoHarm(t *testing.T) {
+	s := redistest.Redis(t)
+	ctx := context.Background()
+	c, rdb := open(t, s, index.Define("acme", "item", index.Options[item]{
+		ID: func(i item) string { return i.ID }, Version: 1, Lifetime: index.Forever, Codec: greedy,
+		Indexes: []index.Index[item]{byColor, byCode, byTag},
+	}))
+	require.NoError(t, c.Put(ctx, item{ID: "x", Color: "red"}))
+	for n := range 5 {
+		rec, err := c.Update(ctx, "x", heavier)
+		require.NoError(t, err)
+		require.EqualValues(t, n+1, rec.Weight)
+	}
+	verify(t, rdb)
+}
+
+// TestACounterIsExactWhateverItsWritersRemember counts up a few records with collections that remember much, little and
+// nothing.
+func TestACounterIsExactWhateverItsWritersRemember(t *testing.T) {
+	redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		rdb := s.Client(t)
+		rounds := s.Size(200, 50)
+		var wg sync.WaitGroup
+		var first *index.Collection[item]
+		for n, bytes := range []int{0, 64 * 300, -1, 0} {
+			c, err := index.Open(ctx, rdb, items, index.OpenOptions{RecordCacheBytes: bytes})
+			require.NoError(t, err)
+			if first == nil {
+				first = c
+				for i := range 3 {
+					require.NoError(t, c.Create(ctx, item{ID: fmt.Sprint("i", i), Color: "red"}))
+				}
+			}
+			for w := range 2 {
+				wg.Go(func() {
+					for r := range rounds {
+						_, err := c.Update(ctx, fmt.Sprint("i", (r+w)%3), func(i *item) error {
+							i.Color = fmt.Sprint("c", n, r%4)
+							return heavier(i)
+						})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+		}
+		wg.Wait()
+		sum := 0.0
+		for i := range 3 {
+			rec, err := first.Get(ctx, fmt.Sprint("i", i))
+			require.NoError(t, err)
+			sum += rec.Weight
+		}
+		require.EqualValues(t, 8*rounds, sum)
+		verify(t, rdb)
+	})
+}
