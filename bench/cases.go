@@ -1,6 +1,10 @@
 package bench
 
-import "context"
+import (
+	"context"
+
+	"github.com/lockstep-go/lockstep/index"
+)
 
 // Case is one thing to measure on both sides.
 type Case struct {
@@ -16,6 +20,9 @@ type Case struct {
 
 // callers is how many callers write or read at the same time.
 const callers = 32
+
+// byWatch is how a record is changed by hand so that no index is left wrong.
+const byWatch = "WATCH, GET, MULTI: SREM, SET, SADD, ZADD"
 
 // Cases are everything that is measured, memory aside. Those that read the whole data come first, while both sides have
 // equally much of it.
@@ -33,20 +40,20 @@ func (w *World) Cases() []Case {
 			Ours: one(w.newest), Theirs: one(w.newestByHand),
 		},
 		{
-			Name: "put that changes a value, 32 callers", Baseline: "WATCH, GET, MULTI: SREM, SET, SADD, ZADD", Bar: 1.2, Callers: callers,
-			Ours: one(func(ctx context.Context) error { return w.items.Put(ctx, newItem(w.known(), fill)) }),
-			Theirs: one(func(ctx context.Context) error {
-				next := newItem(w.known(), fill)
-				return w.hand.change(ctx, next.ID, func(i *item) { *i = next })
-			}),
+			Name: "put that changes a value, 32 callers", Baseline: byWatch, Bar: 1.2, Callers: callers,
+			Ours: one(w.putOver(w.items)), Theirs: one(w.putOverByHand),
 		},
 		{
-			Name: "update", Baseline: "WATCH, GET, MULTI: SREM, SET, SADD, ZADD", Bar: 1.4, Callers: callers,
-			Ours: one(func(ctx context.Context) error {
-				_, err := w.items.Update(ctx, idOf(w.known()), func(i *item) error { i.change(); return nil })
-				return err
-			}),
-			Theirs: one(func(ctx context.Context) error { return w.hand.change(ctx, idOf(w.known()), (*item).change) }),
+			Name: "update", Baseline: byWatch, Bar: 1.4, Callers: callers,
+			Ours: one(w.update(w.items)), Theirs: one(w.updateByHand),
+		},
+		{
+			Name: "put that changes what others wrote", Baseline: byWatch, Bar: 1, Callers: callers,
+			Ours: one(w.putOver(w.others)), Theirs: one(w.putOverByHand),
+		},
+		{
+			Name: "update of what others wrote", Baseline: byWatch, Bar: 1, Callers: callers,
+			Ours: one(w.update(w.others)), Theirs: one(w.updateByHand),
 		},
 		{
 			Name: "put new, 32 callers", Baseline: "MULTI: SET, SADD, ZADD", Bar: 0.7, Callers: callers,
@@ -59,4 +66,26 @@ func (w *World) Cases() []Case {
 			Theirs: func(ctx context.Context) (int, error) { return batchSize, w.hand.putMany(ctx, w.fresh(batchSize)) },
 		},
 	}
+}
+
+// putOver puts a new state over that of a record.
+func (w *World) putOver(c *index.Collection[item]) func(context.Context) error {
+	return func(ctx context.Context) error { return c.Put(ctx, newItem(w.known(), fill)) }
+}
+
+func (w *World) putOverByHand(ctx context.Context) error {
+	next := newItem(w.known(), fill)
+	return w.hand.change(ctx, next.ID, func(i *item) { *i = next })
+}
+
+// update changes one field of a record.
+func (w *World) update(c *index.Collection[item]) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := c.Update(ctx, idOf(w.known()), func(i *item) error { i.change(); return nil })
+		return err
+	}
+}
+
+func (w *World) updateByHand(ctx context.Context) error {
+	return w.hand.change(ctx, idOf(w.known()), (*item).change)
 }

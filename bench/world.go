@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/repair"
@@ -18,6 +19,7 @@ type World struct {
 	rdb     redis.UniversalClient
 	owner   string
 	items   *index.Collection[item]
+	others  *index.Collection[item] // the same records, as a process has them that has written none
 	hand    byHand
 	records int64        // that both sides begin with: numbers 0 to records-1
 	next    atomic.Int64 // number of the next new record, of either side
@@ -38,8 +40,10 @@ func Open(ctx context.Context, rdb redis.UniversalClient, owner string, records 
 			err = errors.Join(err, w.Close(ctx))
 		}
 	}()
-	w.items, err = index.Open(ctx, rdb, items(owner), index.OpenOptions{AssumeEmpty: true})
-	if err != nil {
+	if w.items, err = index.Open(ctx, rdb, items(owner), index.OpenOptions{AssumeEmpty: true}); err != nil {
+		return w, err
+	}
+	if w.others, err = index.Open(ctx, rdb, items(owner), index.OpenOptions{RowCacheBytes: -1, RecordCacheBytes: -1}); err != nil {
 		return w, err
 	}
 	return w, w.fill(ctx)
@@ -51,7 +55,7 @@ func (w *World) Close(ctx context.Context) error { return remove(ctx, w.rdb, w.o
 // fill writes the first records of both sides and compares what they take.
 func (w *World) fill(ctx context.Context) error {
 	start, known := dataset(ctx, w.rdb)
-	if err := w.each(func(batch []item) error { return w.putMany(ctx, batch) }); err != nil {
+	if err := w.each(func(batch []item) error { return w.putEach(ctx, batch) }); err != nil {
 		return err
 	}
 	middle, _ := dataset(ctx, w.rdb)
@@ -107,6 +111,16 @@ func (w *World) putMany(ctx context.Context, batch []item) error {
 		}
 	}
 	return nil
+}
+
+// putEach writes records by single calls, which the collection remembers.
+func (w *World) putEach(ctx context.Context, batch []item) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(callers)
+	for _, i := range batch {
+		g.Go(func() error { return w.items.Put(ctx, i) })
+	}
+	return g.Wait()
 }
 
 func (w *World) newest(ctx context.Context) error {

@@ -7,6 +7,10 @@ import (
 	"github.com/lockstep-go/lockstep/lua"
 )
 
+// maxRemembered is from how many records on a call leaves no memory of them: a load of data is not what is written again
+// soon, and must not take the place of what is.
+const maxRemembered = 50
+
 // Outcome is what became of one record of a batch.
 type Outcome struct {
 	ID string
@@ -22,12 +26,13 @@ type Outcome struct {
 // are not sent.
 //
 // Cost: one round trip per 200 records or 1 MiB, and one more for those of a batch that change index values which the
-// collection does not know, see Put.
+// collection does not know, see Put. Of more than 50 records at once it remembers only those that it knew before.
 func (c *Collection[T]) PutMany(ctx context.Context, recs []T) ([]Outcome, error) {
 	all := make([]write, len(recs))
 	writes := make([]*write, len(recs))
 	for i, rec := range recs {
 		all[i] = c.prepare("put", lua.Put, rec, nil)
+		all[i].bulk = len(recs) > maxRemembered
 		writes[i] = &all[i]
 	}
 	return c.applyMany(ctx, writes)

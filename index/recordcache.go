@@ -69,11 +69,12 @@ func (r *recordCache) learn(call *batchPlan) {
 		if w == nil {
 			continue
 		}
-		if m, ok := r.held[w.id]; ok {
+		m, known := r.held[w.id]
+		if known {
 			r.drop(w.id, m)
 		}
 		size := cachedRecordBytes + len(w.id) + len(w.value)
-		if !w.applied || w.mode == lua.Delete || size > r.most/maxCachedShare {
+		if !w.applied || w.mode == lua.Delete || w.bulk && !known || size > r.most/maxCachedShare {
 			continue
 		}
 		for id, m := range r.held {

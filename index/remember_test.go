@@ -60,6 +60,46 @@ func TestAnUpdateOfWhatTheCollectionWroteItselfIsOneRoundTrip(t *testing.T) {
 	})
 }
 
+// TestALoadOfDataTakesNoPlaceInMemory writes many records in one call: those that are remembered stay so, others do not
+// become it.
+func TestALoadOfDataTakesNoPlaceInMemory(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		ctx := context.Background()
+		c, rdb := open(t, s, items)
+		counter := redistest.Count(rdb)
+		trips := func(fn func()) int {
+			counter.Reset()
+			fn()
+			return counter.Trips()
+		}
+		recs := make([]item, 60)
+		for i := range recs {
+			recs[i] = item{ID: fmt.Sprint("i", i), Color: "red"}
+		}
+		require.NoError(t, c.Put(ctx, recs[7]))
+		recs[7].Color = "blue"
+		_, err := c.PutMany(ctx, recs)
+		require.NoError(t, err)
+		update := func(id string) func() {
+			return func() {
+				rec, err := c.Update(ctx, id, func(i *item) error { i.Color += "dish"; return nil })
+				require.NoError(t, err)
+				require.Equal(t, map[string]string{"i7": "bluedish", "i8": "reddish", "i9": "reddish"}[id], rec.Color)
+			}
+		}
+		require.Equal(t, 1, trips(update("i7")))
+		require.Equal(t, 2, trips(update("i8")))
+		_, err = c.PutMany(ctx, recs[:10])
+		require.NoError(t, err)
+		require.Equal(t, 1, trips(update("i9")), "a few are remembered")
+		_, err = c.DeleteMany(ctx, []string{"i9"})
+		require.NoError(t, err)
+		_, err = c.Update(ctx, "i9", heavier)
+		require.ErrorIs(t, err, index.ErrNotFound)
+		verify(t, rdb)
+	})
+}
+
 func TestAnUpdateDoesNotOverwriteWhatWasWrittenByHand(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		ctx := context.Background()

@@ -72,12 +72,16 @@ func (r *rowCache) learn(call *batchPlan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, w := range call.writes {
-		switch {
-		case w == nil:
-		case w.applied && w.mode != lua.Delete:
-			r.keep(maphash.String(r.seed, w.id), call.Records[i].Entries)
-		default:
-			id := maphash.String(r.seed, w.id)
+		if w == nil {
+			continue
+		}
+		id := maphash.String(r.seed, w.id)
+		_, young := r.young[id]
+		_, old := r.old[id]
+		switch known := young || old; {
+		case w.applied && w.mode != lua.Delete && (known || !w.bulk):
+			r.keep(id, call.Records[i].Entries)
+		case known:
 			delete(r.young, id)
 			delete(r.old, id)
 		}

@@ -25,6 +25,7 @@ type write struct {
 	token     bool   // the condition is the caller's
 	assumed   []plan.Token
 	hinted    bool        // what is assumed is from the row cache
+	bulk      bool        // one of very many: not remembered, unless an earlier state is
 	found     *lua.Loaded // what the condition does not hold for
 	rounds    int
 	collect   []collect // records that vanished and hold what this one claims
