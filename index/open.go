@@ -37,8 +37,8 @@ type OpenOptions struct {
 	// negative for none. What others have written since costs that second trip and nothing else.
 	RowCacheBytes int
 	// RecordCacheBytes bounds the memory in which the collection remembers whole records that it has written, so that Update
-	// takes one round trip instead of two; DefaultRecordCacheBytes by default, negative for none. What others have written
-	// since is noticed by the script, and costs the second trip. A record that is written stays in memory until it is deleted
+	// takes one round trip instead of two; DefaultRecordCacheBytes by default, negative for none. Records of more than 4 KiB
+	// are left out. What others have written since is noticed by the script, and costs the second trip. A record that is written stays in memory until it is deleted
 	// through the collection, or others take its place.
 	RecordCacheBytes int
 	// ReadOnly opens for queries only, without writing anything: for replicas, and for users without the right to write.

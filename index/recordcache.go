@@ -33,8 +33,8 @@ type remembered struct {
 // cachedRecordBytes is what a record takes beside its id and its value: equal entries are kept once, by the row cache.
 const cachedRecordBytes = 100
 
-// maxCachedShare is the part of the memory that one record may take.
-const maxCachedShare = 64
+// maxCachedRecord is how large a record may be: of a larger one the digest would cost the server more than the reading.
+const maxCachedRecord = 4 << 10
 
 // newRecordCache gives a cache for so many bytes, nil if that is none.
 func newRecordCache(bytes int) *recordCache {
@@ -74,7 +74,7 @@ func (r *recordCache) learn(call *batchPlan) {
 			r.drop(w.id, m)
 		}
 		size := cachedRecordBytes + len(w.id) + len(w.value)
-		if !w.applied || w.mode == lua.Delete || w.bulk && !known || size > r.most/maxCachedShare {
+		if !w.applied || w.mode == lua.Delete || w.bulk && !known || size > min(r.most, maxCachedRecord) {
 			continue
 		}
 		for id, m := range r.held {

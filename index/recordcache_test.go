@@ -39,7 +39,7 @@ func TestARecordCacheStaysWithinItsBytes(t *testing.T) {
 	_, ok = r.take("id4999")
 	require.False(t, ok, "who takes it will be the one to write it")
 
-	r.learn(stored("huge", bytes/maxCachedShare))
+	r.learn(stored("huge", maxCachedRecord))
 	require.NotContains(t, r.held, "huge")
 
 	// What was deleted, and what was not written, is forgotten.

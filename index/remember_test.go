@@ -228,7 +228,7 @@ func TestACounterIsExactWhateverItsWritersRemember(t *testing.T) {
 		rounds := s.Size(200, 50)
 		var wg sync.WaitGroup
 		var first *index.Collection[item]
-		for n, bytes := range []int{0, 64 * 300, -1, 0} {
+		for n, bytes := range []int{0, 300, -1, 0} {
 			c, err := index.Open(ctx, rdb, items, index.OpenOptions{RecordCacheBytes: bytes})
 			require.NoError(t, err)
 			if first == nil {
