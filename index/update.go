@@ -141,8 +141,8 @@ func (t Token) parse() (condition string, entries []plan.Token, err error) {
 // only if that is what is stored, byte by byte, and an error of fn counts only for a state that was read during the call.
 //
 // Errors: ErrNotFound, ErrContended after many rounds, otherwise as Put. With IfToken a state other than the token's is
-// ErrChanged at once. Cost: one round trip for a record up to 4 KiB that this collection wrote lately and nobody else since, else two,
-// and one more for each write of others that comes between; whether or not index values change.
+// ErrChanged at once. Cost: one round trip for a record of up to 4 KiB that this collection wrote lately and nobody else
+// since, else two, and one more for each write of others that comes between; whether or not index values change.
 func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error, o ...WriteOption) (T, error) {
 	var zero T
 	const op = "update"

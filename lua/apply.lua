@@ -68,11 +68,11 @@
 --
 -- Cost
 --   O(records + operations), a ZSET operation O(log members). A record without a row beside others like it costs no command
---   of its own, any other one STRLEN, and one SET where it has a lifetime; per index key one SCARD or ZCARD and one SADD,
---   SREM, ZADD or ZREM, and where it is bounded one ZCARD more and, over its bound, a trim of O(trimmed); where any is
---   bounded one HMGET of floor and, where one of them moved, one HSET; per call one HGET
---   and one HINCRBY of meta, one HMGET and one HSET of the manifest, one ZCARD of expiry, and one MSET. Sizes are asked
---   for because that tells the type of a key too, and a number is less work than the name of a type.
+--   of its own, any other one STRLEN, or GET and a digest of its bytes where a condition is about them, and one SET where it
+--   has a lifetime; per index key one SCARD or ZCARD and one SADD, SREM, ZADD or ZREM, and where it is bounded one ZCARD more
+--   and, over its bound, a trim of O(trimmed); where any is bounded one HMGET of floor and, where one of them moved, one
+--   HSET; per call one HGET and one HINCRBY of meta, one HMGET and one HSET of the manifest, one ZCARD of expiry, and one
+--   MSET. Sizes are asked for because that tells the type of a key too, and a number is less work than the name of a type.
 
 local keys, argv = KEYS, ARGV
 local meta, manifest, expiry = keys[1], keys[2], keys[3]
@@ -175,8 +175,14 @@ end
 local function check(i, row)
   local k, a, c = first + i, records + stride * i, conds + conds_step * i
   local mode, cond, assumed = argv[modes + modes_step * i], argv[c], argv[c + 1]
-  local alive = false
-  if not blank then
+  local kind, alive, value = byte(cond), false, nil -- kind is nil without a condition
+  if blank then
+    -- There is none.
+  elseif kind and kind ~= 119 then -- b, v, f: the bytes count
+    value = pcall('GET', keys[k])
+    if type(value) == 'table' then return typed(k, 'string', value) end
+    alive = value ~= false
+  else
     local size = pcall('STRLEN', keys[k])
     if type(size) == 'table' then return typed(k, 'string', size) end
     alive = size > 0 or call('EXISTS', keys[k]) == 1
@@ -205,9 +211,9 @@ local function check(i, row)
   end
 
   local by_value = false
-  if cond ~= '' then
+  if kind then
     if not alive then return {'missing'} end
-    local kind, holds = byte(cond), true
+    local holds = true
     if kind == 119 then -- w
       holds = row and sub(row, 1, 8) == sub(cond, 2)
     else
@@ -215,9 +221,9 @@ local function check(i, row)
         by_value = true
         holds = (row or '') == (kind == 102 and sub(cond, 42) or '')
       end
-      holds = holds and redis.sha1hex(call('GET', keys[k])) == sub(cond, 2, 41)
+      holds = holds and redis.sha1hex(value) == sub(cond, 2, 41)
     end
-    if not holds then return {'changed', call('GET', keys[k]), row or ''} end
+    if not holds then return {'changed', value or call('GET', keys[k]), row or ''} end
   end
 
   if row then

@@ -136,7 +136,7 @@ func (e *early) read(batch []recordKey) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.glances = append(p.glances, glances...)
+	p.glances = append(p.glances, glances)
 	return nil
 }
 
@@ -161,9 +161,11 @@ func (p *pass) values(ctx context.Context, batch []recordKey) ([]any, error) {
 func (p *pass) agreeing() (rest []recordKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range p.glances {
-		if g := &p.glances[i]; !p.agrees(g) {
-			rest = append(rest, g.recordKey)
+	for _, batch := range p.glances {
+		for i := range batch {
+			if g := &batch[i]; !p.agrees(g) {
+				rest = append(rest, g.recordKey)
+			}
 		}
 	}
 	p.glances = nil

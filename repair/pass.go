@@ -54,10 +54,11 @@ type pass struct {
 	built     int64           // records written under the fence
 	floors    map[string]*floor
 	records   []recordKey
-	expected  int64    // rows, and so about as many members of a ranked index
-	early     *early   // nil where nothing is read early
-	glances   []glance // of the records, where they were read early
-	overflow  bool     // there are more records than that
+	found     int        // how many records the scan has given, at most maxKept
+	expected  int64      // rows, and so about as many members of a ranked index
+	early     *early     // nil where nothing is read early
+	glances   [][]glance // of the records, where they were read early
+	overflow  bool       // there are more records than maxKept
 	keys      []*indexKey
 	strangers []string // keys under the prefix that are none of ours
 	progress  Progress
@@ -109,7 +110,7 @@ func (p *pass) begin(c index.Opened) {
 	p.living, p.judged = map[uint64]bool{}, map[uint64]struct{}{}
 	p.rows, p.members, p.seen = map[uint64]uint64{}, map[uint64]int32{}, nil
 	p.conflicts, p.blocked, p.built = nil, map[string]bool{}, 0
-	p.floors, p.keys, p.strangers, p.records, p.glances, p.overflow = map[string]*floor{}, nil, nil, nil, nil, false
+	p.floors, p.keys, p.strangers, p.records, p.found, p.glances, p.overflow = map[string]*floor{}, nil, nil, nil, 0, nil, false
 	p.report.Records, p.report.Entries = 0, 0
 }
 

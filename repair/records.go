@@ -15,8 +15,8 @@ const batchRecords = 200
 
 // checkRecords holds every record against the rows and the members that were read.
 func (p *pass) checkRecords(ctx context.Context) error {
-	p.phase(Records, int64(len(p.records)))
-	p.living = make(map[uint64]bool, len(p.records))
+	p.phase(Records, int64(p.found))
+	p.living = make(map[uint64]bool, p.found)
 	if p.glances != nil {
 		p.records = p.agreeing()
 	}

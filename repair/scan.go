@@ -31,15 +31,16 @@ func (p *pass) findKeys(ctx context.Context) error {
 	}
 	p.early = early
 	err = p.scan(ctx, func(rec recordKey) error {
-		if len(p.records) == maxKept {
+		if p.found == maxKept {
 			p.overflow = true
 			return nil
 		}
-		p.records = append(p.records, rec)
-		if early == nil {
-			return nil
+		p.found++
+		if early != nil {
+			return early.add(rec)
 		}
-		return early.add(rec)
+		p.records = append(p.records, rec)
+		return nil
 	}, true)
 	if early != nil {
 		err = early.end(err)

@@ -47,7 +47,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a condition on the bytes of a record without a row, and of one that is remembered",
-		old:  "holds = holds and redis.sha1hex(call('GET', keys[k])) == sub(cond, 2, 41)", catch: byScene(sceneLostRowMoves), runs: 1,
+		old:  "holds = holds and redis.sha1hex(value) == sub(cond, 2, 41)", catch: byScene(sceneLostRowMoves), runs: 1,
 	},
 	{
 		name: "what has no row is only new if there is no key either",
