@@ -136,26 +136,41 @@ func TestADamagedFloorStopsNoWrite(t *testing.T) {
 	})
 }
 
-// listedIn are the ids of the pairs of a floor, the best first, and "+" where the last stands for others.
-func listedIn(t *testing.T, floor string) (ids []string) {
+// pairsIn are the pairs of a floor, the best first, and whether the last of them stands for others too. The ids of these tests
+// are short: an exact order has its score before the id.
+func pairsIn(t *testing.T, floor string) (pairs []entry[int64], more bool) {
 	t.Helper()
-	head, rest, more := strings.Cut(floor, " ")
-	for more {
+	head, rest, found := strings.Cut(floor, " ")
+	for found {
 		score, text, ok := strings.Cut(rest, " ")
 		digits, text, sized := strings.Cut(text, " ")
 		require.True(t, ok && sized, "%q", floor)
-		_, err := strconv.ParseFloat(score, 64)
+		number, err := strconv.ParseInt(score, 10, 64)
 		require.NoError(t, err, "%q", floor)
 		size, err := strconv.Atoi(digits)
 		require.NoError(t, err, "%q", floor)
-		ids = append(ids, text[max(0, size-2):size]) // an exact order has its score before the id
+		id := text[:size]
+		if size > 8 {
+			id = id[8:]
+		}
+		pairs = append(pairs, entry[int64]{ID: id, Score: number})
 		if rest = text[size:]; rest == "" {
 			break
 		}
 		require.Equal(t, byte(' '), rest[0])
 		rest = rest[1:]
 	}
-	if strings.HasSuffix(head, "+") {
+	return pairs, strings.HasSuffix(head, "+")
+}
+
+// listedIn are the ids of the pairs of a floor, and "+" where the last stands for others.
+func listedIn(t *testing.T, floor string) (ids []string) {
+	t.Helper()
+	pairs, more := pairsIn(t, floor)
+	for _, p := range pairs {
+		ids = append(ids, p.ID)
+	}
+	if more {
 		ids = append(ids, "+")
 	}
 	return ids
