@@ -9,6 +9,8 @@
 // still be outside is remembered as the floor. By it every page says whether it is complete: a page that trimming or
 // deletion may have shortened is flagged, never passed off as whole.
 //
-// Equal scores are ordered by id, byte by byte, in the direction of the query, so every record has one place of its own: ties
-// share none. There is no call yet that tells the place of one record.
+// Equal scores are ordered by id, byte by byte, in the direction of the query, so every record has one place on a page. The
+// rank of one record is one more than the Count of those Above its score, or Below it where the lowest come first: equal
+// scores share the better rank, and the next one after k of them is k further on. Where trimmed records may be among those
+// that count, Count says so by ErrIncomplete.
 package ranked

@@ -90,12 +90,15 @@ func ExampleNew() {
 	}
 	_, _ = players.PutMany(ctx, []Player{{"ann", 70}, {"bob", 90}, {"cem", 70}, {"dora", 40}})
 	show()
+	better, _ := players.Count(ctx, board.Above(70))
+	fmt.Println("rank of ann and of cem:", better+1)
 	_, _ = players.Update(ctx, "dora", func(p *Player) error { p.Points += 40; return nil })
 	show()
 	_ = players.Delete(ctx, "bob") // ann, who was trimmed, belongs here now
 	show()
 	// Output:
 	// bob 90, cem 70, ann 70, complete: true
+	// rank of ann and of cem: 2
 	// bob 90, dora 80, cem 70, complete: true
 	// dora 80, cem 70, complete: false
 }
