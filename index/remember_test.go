@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-go/lockstep/index"
 	"github.com/lockstep-go/lockstep/internal/redistest"
@@ -262,4 +264,52 @@ func TestACounterIsExactWhateverItsWritersRemember(t *testing.T) {
 		require.EqualValues(t, 8*rounds, sum)
 		verify(t, rdb)
 	})
+}
+
+// TestWritersThatRememberDoNotStarveOneThatMustRead lets some collections update a record without a pause, in one round trip
+// each where nobody came between, while another one gets its turns.
+func TestWritersThatRememberDoNotStarveOneThatMustRead(t *testing.T) {
+	for _, fast := range []int{1, 4} {
+		t.Run(fmt.Sprint(fast), func(t *testing.T) {
+			redistest.EachAtOnce(t, func(t *testing.T, s *redistest.Server) {
+				ctx := context.Background()
+				slow, rdb := open(t, s, items, index.OpenOptions{RecordCacheBytes: -1, RowCacheBytes: -1})
+				require.NoError(t, slow.Put(ctx, item{ID: "x", Color: "red"}))
+				done := make(chan struct{})
+				var g errgroup.Group
+				var updates atomic.Int64
+				for range fast {
+					c, _ := open(t, s, items)
+					g.Go(func() error {
+						for {
+							select {
+							case <-done:
+								return nil
+							default:
+							}
+							if _, err := c.Update(ctx, "x", heavier); err != nil {
+								return err
+							}
+							updates.Add(1)
+						}
+					})
+				}
+				runs := 0
+				for range 40 {
+					_, err := slow.Update(ctx, "x", func(i *item) error {
+						runs++
+						return heavier(i)
+					})
+					require.NoError(t, err)
+				}
+				close(done)
+				require.NoError(t, g.Wait())
+				rec, err := slow.Get(ctx, "x")
+				require.NoError(t, err)
+				require.EqualValues(t, updates.Load()+40, rec.Weight)
+				t.Logf("%d updates of the others, %d rounds for 40", updates.Load(), runs)
+				verify(t, rdb)
+			})
+		})
+	}
 }

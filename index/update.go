@@ -161,6 +161,7 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 			if err := c.run.Retry().Pause(ctx, min(round-2, maxContentionPause)); err != nil {
 				return zero, c.fail(op, id, "", err)
 			}
+			u.found = nil // from before the pause: somebody who does not pause has written since
 		}
 		if u.found == nil {
 			l, err := c.load(ctx, id, false)
