@@ -8,13 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockstep-go/lockstep/internal/primaries"
+	"github.com/lockstep-go/lockstep/lua"
 )
 
 // checkEviction reports a server that may evict keys without a lifetime when its memory is full: index keys have none, and
 // an index that lost one gives short answers. A server that does not tell its policy is not asked further.
 func (c *Collection[T]) checkEviction(ctx context.Context, refuse bool) error {
 	return primaries.Each(ctx, c.rdb, func(ctx context.Context, node redis.Cmdable) error {
-		info, err := node.Info(ctx, "memory").Result()
+		info, err := lua.Call(ctx, func() (string, error) { return node.Info(ctx, "memory").Result() })
 		if err != nil {
 			return nil //nolint:nilerr // no permission, or no such command: the check is a courtesy
 		}

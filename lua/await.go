@@ -37,3 +37,17 @@ func Await(ctx context.Context, fn func() error) error {
 		return fmt.Errorf("%w: %w", errLeft, context.Cause(ctx))
 	}
 }
+
+// Call is Await for a call of the client that gives something.
+func Call[T any](ctx context.Context, fn func() (T, error)) (T, error) {
+	var got T
+	err := Await(ctx, func() (err error) {
+		got, err = fn()
+		return err
+	})
+	if errors.Is(err, errLeft) {
+		var none T
+		return none, err // got still belongs to the call
+	}
+	return got, err
+}

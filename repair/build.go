@@ -20,7 +20,7 @@ type states struct {
 
 // states reads the meta of the partition. A newer declaration in it is index.ErrSchema: its entries would pass for damage.
 func (p *pass) states(ctx context.Context) (states, error) {
-	meta, err := p.rdb.HGetAll(ctx, p.part.Meta()).Result()
+	meta, err := lua.Call(ctx, func() (map[string]string, error) { return p.rdb.HGetAll(ctx, p.part.Meta()).Result() })
 	if err != nil {
 		return states{}, p.readError(ctx, p.part.Meta(), err)
 	}

@@ -80,13 +80,22 @@ func (p *pass) readEntries(ctx context.Context) error {
 
 // expectMembers makes room for the members of index keys.
 func (p *pass) expectMembers(ctx context.Context) error {
-	rows, err := p.rdb.HLen(ctx, p.part.Manifest()).Result()
+	rows, err := p.rowCount(ctx)
 	if err != nil {
-		return p.readError(ctx, p.part.Manifest(), err)
+		return err
 	}
 	p.expected = rows
 	p.members = make(map[uint64]int32, 2*rows)
 	return nil
+}
+
+// rowCount is how many rows the manifest has.
+func (p *pass) rowCount(ctx context.Context) (int64, error) {
+	rows, err := lua.Call(ctx, func() (int64, error) { return p.rdb.HLen(ctx, p.part.Manifest()).Result() })
+	if err != nil {
+		return 0, p.readError(ctx, p.part.Manifest(), err)
+	}
+	return rows, nil
 }
 
 // member remembers one member of an index key. The caller holds mu.

@@ -29,10 +29,14 @@ type candidate struct {
 // readFloors notes the floors of the declared indexes.
 func (p *pass) readFloors(ctx context.Context) error {
 	for cursor := uint64(0); ; {
-		fields, next, err := p.rdb.HScan(ctx, p.part.Floor(), cursor, "", scanCount).Result()
+		page, err := lua.Call(ctx, func() (*redis.ScanCmd, error) {
+			page := p.rdb.HScan(ctx, p.part.Floor(), cursor, "", scanCount)
+			return page, page.Err()
+		})
 		if err != nil {
 			return p.readError(ctx, p.part.Floor(), err)
 		}
+		fields, next := page.Val()
 		for i := 0; i+1 < len(fields); i += 2 {
 			if d, ok := p.current(fields[i]); ok && (p.only == "" || p.only == nameIn(fields[i])) {
 				p.floors[fields[i]] = &floor{mark: lua.ParseFloor(fields[i+1]), d: d, limit: d.bound.Keep + lua.MaxListed}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-go/lockstep/internal/plan"
+	"github.com/lockstep-go/lockstep/lua"
 )
 
 // checkLeftovers looks for rows and members that no record has accounted for, and for what is none of Lockstep's.
@@ -48,9 +49,9 @@ func (p *pass) openRows(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	if !p.fix {
-		n, err := p.rdb.HLen(ctx, p.part.Manifest()).Result()
+		n, err := p.rowCount(ctx)
 		if err != nil {
-			return 0, p.readError(ctx, p.part.Manifest(), err)
+			return 0, err
 		}
 		if n == p.report.Records {
 			return 0, nil
@@ -112,7 +113,7 @@ func (p *pass) checkKeys(ctx context.Context, open []*indexKey) error {
 
 // knownNames are the indexes that the catalog has ever seen, with the newest generation of each.
 func (p *pass) knownNames(ctx context.Context) (map[string]int, error) {
-	fields, err := p.rdb.HGetAll(ctx, p.space.Catalog()).Result()
+	fields, err := lua.Call(ctx, func() (map[string]string, error) { return p.rdb.HGetAll(ctx, p.space.Catalog()).Result() })
 	if err != nil {
 		return nil, p.readError(ctx, p.space.Catalog(), err)
 	}

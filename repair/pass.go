@@ -235,7 +235,7 @@ func (p *pass) ask(ctx context.Context, fn func(redis.Pipeliner)) ([]redis.Cmder
 	for n := 1; ; n++ {
 		pipe := p.rdb.Pipeline()
 		fn(pipe)
-		cmds, err := pipe.Exec(ctx)
+		cmds, err := lua.Call(ctx, func() ([]redis.Cmder, error) { return pipe.Exec(ctx) })
 		var refusal error
 		for _, cmd := range cmds {
 			if cause := cmd.Err(); cause != nil && !errors.Is(cause, redis.Nil) && !wrongType(cause) {
@@ -269,7 +269,7 @@ func wrongType(err error) bool {
 
 // mustBe is the error for a bookkeeping key that holds something else.
 func (p *pass) mustBe(ctx context.Context, k string) error {
-	found, err := p.rdb.Type(ctx, k).Result()
+	found, err := lua.Call(ctx, func() (string, error) { return p.rdb.Type(ctx, k).Result() })
 	if err != nil {
 		return lua.Judge(err)
 	}

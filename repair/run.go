@@ -119,7 +119,7 @@ func (p *pass) whole(ctx context.Context, c index.Opened, o Options, set func(*p
 
 // over goes over everything once.
 func (p *pass) over(ctx context.Context) error {
-	now, err := p.rdb.Time(ctx).Result()
+	now, err := lua.Call(ctx, func() (time.Time, error) { return p.rdb.Time(ctx).Result() })
 	if err != nil {
 		return lua.Judge(err)
 	}

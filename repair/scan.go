@@ -61,10 +61,14 @@ func (p *pass) scan(ctx context.Context, give func(recordKey) error, sorting boo
 	return p.m.EachPrimary(ctx, func(ctx context.Context, node redis.Cmdable) error {
 		cursor := uint64(0)
 		return ahead(ctx, func(ctx context.Context) ([]string, bool, error) {
-			keys, next, err := node.Scan(ctx, cursor, p.space.Prefix()+"*", scanCount).Result()
+			page, err := lua.Call(ctx, func() (*redis.ScanCmd, error) {
+				page := node.Scan(ctx, cursor, p.space.Prefix()+"*", scanCount)
+				return page, page.Err()
+			})
 			if err != nil {
 				return nil, false, lua.Judge(err)
 			}
+			keys, next := page.Val()
 			cursor = next
 			return keys, next != 0, nil
 		}, func(keys []string) error {
