@@ -10,7 +10,7 @@ import (
 // Defaults of OpenOptions.
 const (
 	// DefaultDirectWrites is how many single writes of a collection are on their way at once before others are gathered.
-	DefaultDirectWrites = 2
+	DefaultDirectWrites = 3
 	// DefaultDirectReads is the same for reads.
 	DefaultDirectReads = 2
 )
