@@ -30,7 +30,9 @@ func TestTheReadmesCommandsRunOnTheReadmesSchema(t *testing.T) {
 					continue
 				}
 				fields := strings.Fields(strings.ReplaceAll(args, "earthquakes.jsonl", data))
-				require.NotEmpty(t, c.fine(fields...), args)
+				a := c.run(fields...)
+				require.Zero(t, a.code, "%s: %s", args, a.err)
+				require.NotEmpty(t, a.out, args)
 				ran = append(ran, fields[0])
 			}
 		}
