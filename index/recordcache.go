@@ -28,6 +28,7 @@ type recordCache struct {
 type remembered struct {
 	value   []byte // never changed
 	entries string // as in a row
+	shared  bool   // others have written it too: what is remembered is most likely old
 }
 
 // cachedRecordBytes is what a record takes beside its id and its value: equal entries are kept once, by the row cache.
@@ -83,7 +84,7 @@ func (r *recordCache) learn(call *batchPlan) {
 			}
 			r.drop(id, m)
 		}
-		r.held[w.id] = remembered{w.value, call.Records[i].Entries}
+		r.held[w.id] = remembered{w.value, call.Records[i].Entries, w.shared}
 		r.used += size
 	}
 }

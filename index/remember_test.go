@@ -31,34 +31,42 @@ func TestAnUpdateOfWhatTheCollectionWroteItselfIsOneRoundTrip(t *testing.T) {
 		b, other := open(t, s, items)
 		mine, theirs := redistest.Count(rdb), redistest.Count(other)
 		weight := 0.0
-		update := func(c *index.Collection[item], color string) {
+		// update changes x and holds how many trips that took, and how many rounds.
+		update := func(c *index.Collection[item], color string, trips, rounds int) {
 			t.Helper()
+			counter := map[*index.Collection[item]]*redistest.Counter{a: mine, b: theirs}[c]
+			counter.Reset()
 			weight++
+			ran := 0
 			rec, err := c.Update(ctx, "x", func(i *item) error {
+				ran++
 				i.Color = color
 				return heavier(i)
 			})
 			require.NoError(t, err)
+			commands := counter.Commands()
+			require.Equal(t, trips, commands["evalsha"]+commands["eval"]+commands["multi"], "%v", commands)
+			require.Equal(t, rounds, ran)
 			require.Equal(t, item{ID: "x", Color: color, Weight: weight}, rec)
 			stored, err := b.Get(ctx, "x")
 			require.NoError(t, err)
 			require.Equal(t, rec, stored)
 			verify(t, rdb)
 		}
-		trips := func(c *redistest.Counter, want int, fn func()) {
-			t.Helper()
-			c.Reset()
-			fn()
-			require.Equal(t, want, c.Commands()["evalsha"]+c.Commands()["eval"]+c.Commands()["multi"], "%v", c.Commands())
-		}
 		require.NoError(t, a.Put(ctx, item{ID: "x", Color: "red"}))
 		for _, color := range []string{"green", "green", "blue", "red"} {
-			trips(mine, 1, func() { update(a, color) })
+			update(a, color, 1, 1)
 		}
-		trips(theirs, 2, func() { update(b, "white") }) // has never seen it
-		trips(mine, 2, func() { update(a, "white") })   // what it remembers is no longer true
-		trips(mine, 1, func() { update(a, "black") })
-		trips(theirs, 2, func() { update(b, "black") })
+		update(b, "white", 2, 1) // has never seen it
+		update(a, "white", 2, 2) // what it remembers is no longer true
+		update(b, "black", 2, 2) // the same
+		for range 3 {            // others write it too: it is read at once, and written in vain no more
+			update(a, "red", 2, 1)
+			update(b, "black", 2, 1)
+		}
+		update(a, "white", 2, 1)
+		update(a, "white", 2, 1) // is found as it was left
+		update(a, "black", 1, 1)
 	})
 }
 

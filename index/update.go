@@ -169,6 +169,7 @@ func (c *Collection[T]) Update(ctx context.Context, id string, fn func(*T) error
 				return zero, c.fail(op, id, "", err)
 			}
 			u.found = &l
+			u.shared = u.shared || u.known != nil && string(u.known) != l.Value
 		}
 		condition, entries, err := c.stateOf(id, *u.found)
 		if err != nil {
@@ -202,13 +203,20 @@ type updating[T any] struct {
 	writeID string
 	options []WriteOption
 	found   *lua.Loaded // the state that the next round begins with, nil to read it
+	known   []byte      // what is remembered of a record that others write too
+	shared  bool        // others have written it since
 }
 
 // fromMemory tries with what the collection remembers. done is false where that is nothing, or no longer true, or where fn
-// will not have it: whether that is so of the record, only the stored one tells.
+// will not have it: whether that is so of the record, only the stored one tells. A record that was found to be written by
+// others too is read, until it is found as it was left.
 func (u *updating[T]) fromMemory(ctx context.Context) (rec T, done bool, err error) {
 	m, ok := u.c.records.take(u.id)
 	if !ok {
+		return rec, false, nil
+	}
+	if m.shared {
+		u.known = m.value
 		return rec, false, nil
 	}
 	entries, err := plan.Split(m.entries)
@@ -221,6 +229,7 @@ func (u *updating[T]) fromMemory(ctx context.Context) (rec T, done bool, err err
 	}
 	err = u.write(ctx, &w, m.condition(), entries)
 	if errors.Is(err, ErrChanged) {
+		u.shared = true
 		return rec, false, nil
 	}
 	if err != nil {
@@ -247,7 +256,7 @@ func (u *updating[T]) plan(value []byte) (w write, rec T, err error) {
 
 // write sends the write of a state, and keeps what there is instead if it is another one: ErrChanged.
 func (u *updating[T]) write(ctx context.Context, w *write, condition string, entries []plan.Token) error {
-	w.writeID, w.condition, w.assumed, w.token = u.writeID, condition, entries, true
+	w.writeID, w.condition, w.assumed, w.token, w.shared = u.writeID, condition, entries, true, u.shared
 	err := u.c.submit(ctx, w)
 	u.found = nil
 	if errors.Is(err, ErrChanged) {

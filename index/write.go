@@ -26,6 +26,7 @@ type write struct {
 	assumed   []plan.Token
 	hinted    bool        // what is assumed is from the row cache
 	bulk      bool        // one of very many: not remembered, unless an earlier state is
+	shared    bool        // an update of what others have written since this collection did
 	found     *lua.Loaded // what the condition does not hold for
 	rounds    int
 	collect   []collect // records that vanished and hold what this one claims
