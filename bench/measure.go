@@ -11,7 +11,7 @@ import (
 
 // Options say how long to measure. The zero value is good.
 type Options struct {
-	// Rounds is how often the two sides take turns: 7 by default.
+	// Rounds is how often the two sides take turns: 9 by default.
 	Rounds int
 	// Round is how long one side has in a round: 200 ms by default.
 	Round time.Duration
@@ -52,7 +52,7 @@ func (r Result) Holds() bool {
 // Run measures every case. It changes and adds records.
 func (w *World) Run(ctx context.Context, o Options) ([]Result, error) {
 	if o.Rounds < 1 {
-		o.Rounds = 7
+		o.Rounds = 9
 	}
 	if o.Round <= 0 {
 		o.Round = 200 * time.Millisecond

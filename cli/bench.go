@@ -41,7 +41,7 @@ per_s and baseline_per_s are bytes for a record, and the bar is a limit that the
 		RunE:    s.run(func(ctx context.Context, _ []string) error { return s.bench(ctx, f) }),
 	}
 	cmd.Flags().IntVar(&f.records, "records", 100_000, "`N` records that each side begins with")
-	cmd.Flags().IntVar(&f.rounds, "rounds", 7, "how often the sides take turns")
+	cmd.Flags().IntVar(&f.rounds, "rounds", 9, "how often the sides take turns")
 	cmd.Flags().DurationVar(&f.round, "round", 200*time.Millisecond, "how long one side has in a round")
 	return cmd
 }
