@@ -27,6 +27,7 @@ type recordCache struct {
 // remembered is a record as it was written.
 type remembered struct {
 	value   []byte // never changed
+	writeID string
 	entries string // as in a row
 	shared  bool   // others have written it too: what is remembered is most likely old
 }
@@ -84,7 +85,7 @@ func (r *recordCache) learn(call *batchPlan) {
 			}
 			r.drop(id, m)
 		}
-		r.held[w.id] = remembered{w.value, call.Records[i].Entries, w.shared}
+		r.held[w.id] = remembered{w.value, w.writeID, call.Records[i].Entries, w.shared}
 		r.used += size
 	}
 }
@@ -95,9 +96,9 @@ func (r *recordCache) drop(id string, m remembered) {
 	r.used -= cachedRecordBytes + len(id) + len(m.value)
 }
 
-// condition is that the record is still as it was written. Its bytes tell that, and not its row: somebody may have changed
-// them behind the library's back.
+// condition is that the record is still as it was written: by its bytes, because somebody may have changed them behind the
+// library's back, and by its row, because an attempt that arrives late must not find bytes that have come back.
 func (m remembered) condition() string {
 	sum := sha1.Sum(m.value) //nolint:gosec // as above
-	return lua.IfBytes(hex.EncodeToString(sum[:]))
+	return lua.IfBytes(hex.EncodeToString(sum[:]), m.writeID)
 }

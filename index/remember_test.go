@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -318,6 +319,40 @@ func TestWritersThatRememberDoNotStarveOneThatMustRead(t *testing.T) {
 				t.Logf("%d updates of the others, %d rounds for 40", updates.Load(), runs)
 				verify(t, rdb)
 			})
+		})
+	}
+}
+
+// TestAnAttemptThatComesLateDoesNotFindItsBytesAgain repeats an update whose reply did not come in time. The first attempt
+// reaches the server after others have taken the change back: the bytes are those that it was made for.
+func TestAnAttemptThatComesLateDoesNotFindItsBytesAgain(t *testing.T) {
+	for name, bytes := range map[string]int{"remembered": 0, "read": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Redis(t)
+			ctx := context.Background()
+			p := redistest.NewProxy(t, s)
+			a, err := index.Open(ctx, p.Client(t, func(o *redis.UniversalOptions) {
+				o.ReadTimeout, o.MaxRetries = 100*time.Millisecond, -1
+			}), items, index.OpenOptions{RecordCacheBytes: bytes})
+			require.NoError(t, err)
+			b, _ := open(t, s, items)
+			require.NoError(t, a.Put(ctx, item{ID: "x", Color: "red"}))
+			var struck atomic.Bool
+			p.Inject(redistest.Writes, func(int, string) redistest.Fault {
+				if struck.CompareAndSwap(false, true) {
+					return redistest.Fault{Kind: redistest.Delay, For: 600 * time.Millisecond}
+				}
+				return redistest.Fault{}
+			})
+			_, err = a.Update(ctx, "x", heavier)
+			require.NoError(t, err)
+			_, err = b.Update(ctx, "x", func(i *item) error { i.Weight--; return nil })
+			require.NoError(t, err)
+			require.Never(t, func() bool {
+				rec, err := b.Get(ctx, "x")
+				return err != nil || rec.Weight != 0
+			}, 900*time.Millisecond, 20*time.Millisecond)
 		})
 	}
 }

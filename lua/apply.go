@@ -74,8 +74,8 @@ type ApplyRecord struct {
 // IfWriteID is the condition that the record's last write is the one named.
 func IfWriteID(writeID string) string { return "w" + writeID }
 
-// IfBytes is the condition that the stored bytes have this SHA-1, in hex, whoever wrote them.
-func IfBytes(sha1 string) string { return "b" + sha1 }
+// IfBytes is the condition that the record's last write is the one named, and that the stored bytes have this SHA-1, in hex.
+func IfBytes(sha1, writeID string) string { return "b" + sha1 + writeID }
 
 // IfUnmoved is the condition of a fix: the stored bytes have this SHA-1, in hex, and the row is the one given, "" for none.
 func IfUnmoved(sha1, row string) string { return "f" + sha1 + row }

@@ -33,8 +33,9 @@
 --      lifetime   'f' for ever, 'k' keep what there is, milliseconds from now, or 'a' + an instant in milliseconds since
 --                 1970; an instant that is past makes the write a delete
 --      and unless they are in common
---      condition  '' none, 'w' + write id of the row, 'b' + SHA-1 of the stored bytes, 'v' + SHA-1 of the stored bytes (for a
---                 record without a row), 'f' + SHA-1 of the stored bytes + row ('' for none): nothing has moved since
+--      condition  '' none, 'w' + write id of the row, 'b' + SHA-1 of the stored bytes + write id of the row, 'v' + SHA-1 of
+--                 the stored bytes (for a record without a row), 'f' + SHA-1 of the stored bytes + row ('' for none): nothing
+--                 has moved since
 --      assumed    the entries that the plan removes or keeps, as in a row
 --   then the operations, grouped: all of one kind on one index key stand together as
 --      code, KEYS position, how many, and for each what the command takes
@@ -217,7 +218,9 @@ local function check(i, row)
     if kind == 119 then -- w
       holds = row and sub(row, 1, 8) == sub(cond, 2)
     else
-      if kind ~= 98 then -- v, f
+      if kind == 98 then -- b: a late attempt must not find the bytes come back
+        holds = row and sub(row, 1, 8) == sub(cond, 42)
+      else -- v, f
         by_value = true
         holds = (row or '') == (kind == 102 and sub(cond, 42) or '')
       end
@@ -448,6 +451,8 @@ for i = 1, n do
         stored[#stored + 1] = argv[a + 3]
       elseif life == 'k' then
         call('SET', key, argv[a + 3], 'KEEPTTL')
+        -- One that had expired, or was persisted by hand, has nothing to keep: a note of its old end would hide it.
+        if noted and call('PTTL', key) == -1 then unnoted[#unnoted + 1] = id end
       else
         local due
         if byte(life) == 97 then -- a

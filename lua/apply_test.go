@@ -116,14 +116,13 @@ func TestAConditionThatNoLongerHoldsChangesNothing(t *testing.T) {
 		changed := Status{Code: Changed, Value: w.rdb.Get(w.ctx, record("a")).Val(), Row: w.row("a")}
 		for _, mode := range []Mode{Put, Replace, Delete} {
 			w.refused(change{id: "a", mode: mode, had: newUser, condition: IfWriteID("write000")}, changed)
-			w.refused(change{id: "a", mode: mode, had: newUser, condition: IfBytes(digest("other"))}, changed)
+			w.refused(change{id: "a", mode: mode, had: newUser, condition: IfBytes(digest("other"), "write001")}, changed)
 		}
 		w.written(change{id: "a", writeID: "write002", had: newUser, in: oldUser, condition: IfWriteID("write001")})
 		changed = Status{Code: Changed, Value: w.rdb.Get(w.ctx, record("a")).Val(), Row: w.row("a")}
 		w.refused(change{id: "a", had: newUser, in: newUser, condition: IfWriteID("write001")}, changed)
-		// The bytes alone do not tell which entries there are.
-		w.refused(change{id: "a", had: newUser, in: newUser, condition: IfBytes(digest(changed.Value))}, Status{Code: Replan, Row: changed.Row})
-		w.written(change{id: "a", writeID: "write003", had: oldUser, in: oldUser, condition: IfBytes(digest(changed.Value))})
+		w.refused(change{id: "a", had: newUser, in: newUser, condition: IfBytes(digest(changed.Value), "write001")}, changed)
+		w.written(change{id: "a", writeID: "write003", had: oldUser, in: oldUser, condition: IfBytes(digest(changed.Value), "write002")})
 		w.written(change{id: "a", mode: Delete, had: oldUser, condition: IfWriteID("write003")})
 		w.refused(change{id: "a", condition: IfWriteID("write002")}, Status{Code: Missing})
 	})

@@ -197,3 +197,36 @@ func TestShortLivedRecordsDoNotPushOutThoseThatLive(t *testing.T) {
 		require.Equal(t, []string{"2", "1", "0"}, st.whole(exact.Top(3)))
 	})
 }
+
+// TestARecordThatExpiredAndIsPutWithWhatIsLeftOfItsLifetimeLivesForEver keeps a lifetime that is over: the note of its end must
+// not hide the new record, nor take it out of its order.
+func TestARecordThatExpiredAndIsPutWithWhatIsLeftOfItsLifetimeLivesForEver(t *testing.T) {
+	s := redistest.Redis(t)
+	by := ranked.New("rank", score[int64], ranked.Keep(2), ranked.Slack(0))
+	st := open(t, s, ints, by)
+	ctx := t.Context()
+	for _, write := range []func(entry[int64], ...index.WriteOption) error{
+		func(rec entry[int64], o ...index.WriteOption) error { return st.Put(ctx, rec, o...) },
+		func(rec entry[int64], o ...index.WriteOption) error { return st.Create(ctx, rec, o...) },
+	} {
+		s.Flush(t)
+		require.NoError(t, st.Put(ctx, entry[int64]{ID: "a", Score: 1}, index.Lives(20*time.Millisecond)))
+		st.put(entry[int64]{ID: "b", Score: 2})
+		require.Eventually(t, func() bool { return st.rdb.Exists(ctx, at+"a:v1").Val() == 0 }, 5*time.Second, time.Millisecond)
+		require.NoError(t, write(entry[int64]{ID: "a", Score: 9}, index.KeepLifetime()))
+		require.Equal(t, []string{"a", "b"}, st.whole(by.Top(2)))
+		st.put(entry[int64]{ID: "c", Score: 3}, entry[int64]{ID: "d", Score: 4})
+		require.Equal(t, []string{"a", "d"}, st.whole(by.Top(2)))
+		require.Zero(t, st.rdb.Exists(ctx, at+"~~expiry:v1").Val())
+	}
+
+	// The same of one that was persisted by hand: an update is a write.
+	s.Flush(t)
+	require.NoError(t, st.Put(ctx, entry[int64]{ID: "a", Score: 9}, index.Lives(200*time.Millisecond)))
+	require.NoError(t, st.rdb.Persist(ctx, at+"a:v1").Err())
+	time.Sleep(250 * time.Millisecond)
+	require.Empty(t, idsOf(st.page(by.Top(2))), "hidden until it is written")
+	_, err := st.Update(ctx, "a", func(*entry[int64]) error { return nil })
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, st.whole(by.Top(2)))
+}
